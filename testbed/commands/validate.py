@@ -60,10 +60,13 @@ def validate(
 def _tell(path: Path, cells: Sequence[Cell]) -> None:
     from testbed.report.plugins import plugin_lines
     from testbed.scenario import in_brackets
+    from testbed.scenario.scale import speed_words
     from testbed.scenario.transports import WorldKind
 
     first = cells[0].scenario
-    takes = sum(cell.scenario.estimate_ns for cell in cells) / 1e9
+    takes = sum(cell.scenario.as_written.estimate_ns for cell in cells) / 1e9
+    speed = speed_words(cell.scenario.speed for cell in cells)
+    written = " as written" if speed else ""
     several = f"{len(cells)} cells, " if len(cells) > 1 else ""
     on_kernel = [cell.scenario for cell in cells if cell.scenario.world is WorldKind.KERNEL]
     needs = any(scenario.needs_port_program for scenario in on_kernel)
@@ -71,7 +74,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     virtual = len(cells) - len(on_kernel)
     which = f", {virtual} of them" if on_kernel else ""
     where = f"{which} in virtual time" if virtual else ""
-    say(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{where}{program}")
+    say(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{written}{where}{speed}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         say(f"  {line}")
     for cell in cells:

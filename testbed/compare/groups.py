@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from testbed.compare.runs import SIDE, ComparedRun
-from testbed.scenario.keys import short_names, value_text
+from testbed.scenario.keys import distinct_texts, short_names
 from testbed.scenario.matrix import VARIANT
 from testbed.scenario.queue_pairs import QPS
 from testbed.scenario.transports import WorldKind
@@ -65,7 +65,7 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     keys.sort(key=lambda key: key != VARIANT)
     named = len(keys) <= MOST_NAMED
     shorts = short_names(keys)
-    shown = {key: _shown(run.settings.get(key, NOT_SET) for run in runs) for key in keys}
+    shown = {key: distinct_texts(run.settings.get(key, NOT_SET) for run in runs) for key in keys}
     places = [tuple(shown[key][part[0].settings.get(key, NOT_SET)] for key in keys) if named else () for part in parts]
     labels = _labels(parts, places, [shorts[key] for key in keys])
     axes = [Axis(key, shorts[key], _values(places, number)) for number, key in enumerate(keys)] if named else []
@@ -84,12 +84,6 @@ def _is_explained(key: str, runs: Sequence[ComparedRun]) -> bool:
     """Whether the variant alone decides the value of a key, whose name then says it all."""
     pairs = {(run.settings[VARIANT], run.settings.get(key)) for run in runs}
     return key not in (VARIANT, SIDE) and len(pairs) == len({variant for variant, _ in pairs})
-
-
-def _shown(values: Iterable[str]) -> Mapping[str, str]:
-    """Values in words: cut where they stay different."""
-    cut = {value: value_text(value) for value in values}
-    return cut if len({*cut.values()}) == len(cut) else {value: value for value in cut}
 
 
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from testbed.expect.figure import STAT, Figure, known_stat, read_subject, read_window_of
 from testbed.expect.scanner import Scanner, plain
-from testbed.expect.vocabulary import EXAMPLES, OPERATORS, Metric, Severity
+from testbed.expect.vocabulary import EXAMPLES, OPERATORS, SAME_STATS, Metric, Severity
 from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 
@@ -88,8 +88,8 @@ def parse_expectation(text: str) -> Expectation:
     column = scan.column
     bound = _bound(scan, subject)
     figure = read_window_of(scan, subject)
-    window = figure.window
-    if window.span is Span.CLEAN and isinstance(bound, OfClean) and bound.stat in (None, figure.stat):
+    window, own = figure.window, SAME_STATS.get(figure.stat, figure.stat)
+    if window.span is Span.CLEAN and isinstance(bound, OfClean) and SAME_STATS.get(bound.stat, bound.stat) == own:
         scan.fail("compares clean with itself; leave the last `clean` out or give a bound of its own", window.column)
     if scan.take(r"of\b(?=.)"):
         scan.fail(f"`of` comes right after the metric: {subject} of ... {op} {bound}", scan.column - len("of "))

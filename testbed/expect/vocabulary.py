@@ -67,6 +67,9 @@ EXAMPLES: Mapping[Dimension, str] = {
     Dimension.RATE: "40 MiB/s, 300mbit or 0.95 line",
 }
 
+SAME_STATS: Mapping[str | None, str] = {"median": "p50", "max": "p100"}
+"""Statistics that have another name, and that name."""
+
 
 class Windows(Enum):
     """The parts of a run for which a metric is known."""

@@ -31,6 +31,7 @@ _SECONDS_FROM_NS, _MS_FROM_NS = 100_000_000, 10_000
 _SECONDS = "|".join(unit for unit in UNITS[Dimension.TIME] if unit != RTT)
 _TIME_SINCE_START = rf"(\d{{1,15}}(?:\.\d{{1,15}})?)\s*({_SECONDS})(?![\w-])"
 """Units of time without the base RTT, which is not known beforehand."""
+_EMPTY = "a window must end after it begins"
 _A_MOMENT = "a time since the workload began, such as 4s, or a fault, such as `cut + 1s` or `cut heals`"
 
 
@@ -171,12 +172,12 @@ def _read_during(scan: Scanner, _column: int) -> Window:
 def _read_times(scan: Scanner, column: int) -> Window:
     begin = _moment(scan)
     if scan.take(r"for\b"):
-        return Window(Span.TIMES, column=column, begin=begin, length=_length(scan))
+        return Window(Span.TIMES, column=column, begin=begin, length=_lasting(scan))
     if not scan.take(r"to\b"):
         scan.fail("expected `to` and a moment, as in `from 4s to 6s`, or `for` and a time")
     window = Window(Span.TIMES, column=column, begin=begin, end=_moment(scan))
     if _ends_too_early(window):
-        scan.fail("a window must end after it begins", column)
+        scan.fail(_EMPTY, column)
     return window
 
 
@@ -195,7 +196,7 @@ def _read_after(scan: Scanner, column: int) -> Window:
             f"`after {name[0]}` is incomplete; write `after {name[0]} heals`, `during {name[0]}` or `from {name[0]} to`"
         )
     begin = Moment(name[0], True, _offset(scan), name[1])
-    length = _length(scan) if scan.take(r"for\b") else None
+    length = _lasting(scan) if scan.take(r"for\b") else None
     return Window(Span.AFTER, column=column, begin=begin, length=length)
 
 
@@ -239,6 +240,15 @@ def _offset(scan: Scanner) -> Length:
         return Length()
     length = _length(scan)
     return length if sign[0] == "+" else Length(-length.ns, -length.rtts)
+
+
+def _lasting(scan: Scanner) -> Length:
+    """How long a window lasts: more than nothing."""
+    column = scan.column
+    length = _length(scan)
+    if length == Length():
+        scan.fail(_EMPTY, column)
+    return length
 
 
 def _length(scan: Scanner) -> Length:

@@ -32,7 +32,8 @@ def _lacking(file: CaptureFile) -> str:
 
 
 def capture_lines(scenario: Scenario) -> Iterator[str]:
-    """The effective captures: which links, and for how long."""
+    """The effective captures: which links, and for how long as it is written, whatever the scale."""
+    scenario = scenario.as_written
     captures = scenario.captures
     if captures:
         names = [capture.link for capture in captures[:MAX_NAMES_SHOWN]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed.checks.observed import observed_words
 from testbed.report.batch import batch_as_dict, style_of, totals
 from testbed.report.outcome import Case
+from testbed.scenario.scale import speed_words
 from testbed.scenario.transports import WorldKind
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def row_of(case: Case) -> PackRow:
     if paper is None:
         raise ValueError(f"{case.name} repeats no figure")
     variant = case.scenario.variant or ""
-    figure, reports = " ".join(filter(None, (paper.figure, variant))), paper.reports_of(variant)
+    figure = " ".join(filter(None, (paper.figure, variant)))
+    reports = paper.reports_of(variant, case.scenario.judged)
     if outcome is None:
         return PackRow(figure, reports, (), case.said)
     folder = outcome.folder.name if outcome.folder else ""
@@ -89,10 +91,7 @@ def world_words(cases: Sequence[Case]) -> str:
     worlds = {case.scenario.world for case in cases}
     words = {WorldKind.KERNEL: "on the kernel", WorldKind.VIRTUAL: "in virtual time"}
     where = " and ".join(words[world] for world in WorldKind if world in worlds)
-    speeds = [case.scenario.speed for case in cases]
-    if max(speeds, default=1) == 1:
-        return where
-    return f"{where}, {' to '.join(str(speed) for speed in sorted({min(speeds), max(speeds)}))} times as fast"
+    return where + speed_words(case.scenario.speed for case in cases)
 
 
 def pack_as_dict(cases: Sequence[Case]) -> dict[str, Any]:

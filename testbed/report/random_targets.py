@@ -16,7 +16,9 @@ MAX_NAMES_SHOWN = 8
 
 
 def random_target_lines(scenario: Scenario) -> Iterator[str]:
-    """A line per fault whose targets are not plain names, and one for each of the first events of chaos."""
+    """A line per fault whose targets are not plain names, and one for each of the first events of chaos. With times as
+    they are written, whatever the scale."""
+    scenario = scenario.as_written
     for entry in scenario.faults:
         occurrences = [occurrence for occurrence in scenario.occurrences if occurrence.fault == entry.name]
         if isinstance(entry, Chaos):

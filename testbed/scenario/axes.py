@@ -129,13 +129,19 @@ def refuse_both(changes: Sequence[Override], axes: Sequence[AxisOfCells]) -> Non
     """Refuses a key that is both set and varied, or varied twice. Raises ScenarioError."""
     for change in changes:
         for axis in axes:
-            if axis.key != VARIANT and change.path == key_path(axis.key):
-                fix = f"leave one out, or write --matrix {axis.key}={value_text(change.value)}"
-                raise bad_option(change.option, dotted(change.path), f"the matrix varies this key; {fix}")
+            if axis.key != VARIANT and _holds(key_path(axis.key), change.path):
+                raise bad_option(change.option, dotted(change.path), _varied(axis.key, change))
     variants = next((axis for axis in axes if axis.key == VARIANT), None)
     for choice in variants.choices if variants else ():
         for own in choice.changes:
             _refuse_own(own, str(choice.value), changes, axes)
+
+
+def _varied(key: str, change: Override) -> str:
+    """Each value of the axis replaces what was set. What was set above the axis stays, but for that part."""
+    if change.path == key_path(key):
+        return f"the matrix varies this key; leave one out, or write --matrix {key}={value_text(change.value)}"
+    return f"the matrix varies {key}, which this key is a part of; leave one out"
 
 
 def _refuse_own(own: Override, name: str, changes: Sequence[Override], axes: Sequence[AxisOfCells]) -> None:
@@ -152,5 +158,9 @@ def _refuse_own(own: Override, name: str, changes: Sequence[Override], axes: Seq
 
 def _meet(one: KeyPath, other: KeyPath) -> bool:
     """One is the other, or inside it."""
-    size = min(len(one), len(other))
-    return one[:size] == other[:size]
+    return _holds(one, other) or _holds(other, one)
+
+
+def _holds(outer: KeyPath, inner: KeyPath) -> bool:
+    """The second is the first, or inside it."""
+    return inner[: len(outer)] == outer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from testbed.errors import Problem, ScenarioError, UsageError
 from testbed.scenario.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
 from testbed.scenario.company import Company
-from testbed.scenario.keys import short_names, value_text
+from testbed.scenario.keys import distinct_texts, short_names, whole_value
 from testbed.scenario.loader import changed_data, load_source, read_changes
 from testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
 from testbed.scenario.models import Scenario
@@ -27,17 +27,31 @@ MOST_CELLS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of a cell and its value; `short` is the displayed key."""
+    """One key of a cell and its value; `short` and `shown` are what is displayed of them, of a variant its name."""
 
     key: str
     short: str
     value: Any
+    shown: str
 
     def __str__(self) -> str:
-        return str(self.value) if self.key == VARIANT else f"{self.short}={value_text(self.value)}"
+        return str(self.value) if self.key == VARIANT else f"{self.short}={self.shown}"
 
 
 _Settings = tuple[Setting, ...]
+
+
+class SettingNames:
+    """What is displayed of the keys of some cells and of their values, so that no two are the same."""
+
+    def __init__(self, values: Mapping[str, Iterable[Any]]) -> None:
+        """`values`: those that each key has in these cells."""
+        self._shorts = short_names(list(values))
+        self._texts = {key: distinct_texts(some) for key, some in values.items()}
+
+    def setting(self, key: str, value: Any) -> Setting:
+        """One of them."""
+        return Setting(key, self._shorts[key], value, self._texts[key][whole_value(value)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +124,14 @@ def _limit(most: int) -> str:
 def _loaded(
     source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
 ) -> tuple[Cell, ...]:
-    shorts = short_names([axis.key for axis in axes])
+    names = SettingNames({axis.key: [choice.value for choice in axis.choices] for axis in axes})
     company = _company(source, changes, axes, variants)
     own = _transport(source, changes)
     cells: list[Cell] = []
     tried: list[_Settings] = []
     found: dict[Problem, list[_Settings]] = {}
     for chosen in combined(axes):
-        settings = tuple(Setting(axis.key, shorts[axis.key], chosen[axis.key].value) for axis in axes)
+        settings = tuple(names.setting(axis.key, chosen[axis.key].value) for axis in axes)
         tried.append(settings)
         try:
             cells.append(Cell(load_source(source, _changes(source, changes, chosen, own), company), settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +27,14 @@ class Company:
     absent: tuple[str, ...] = ()
 
     @property
+    def known_variants(self) -> tuple[str, ...]:
+        """Names of variants, where there are none of those of shipped sets."""
+        return tuple(dict.fromkeys((*(self.variants or shipped_names()), *self.absent)))
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """Names by which a cell can be called: of variants, else of those of shipped sets, and transports."""
-        variants = self.variants or shipped_names()
-        return tuple(dict.fromkeys((*variants, *self.absent, *(kind.value for kind in TransportKind))))
+        """Names by which a cell can be called: of variants and transports."""
+        return tuple(dict.fromkeys((*self.known_variants, *(kind.value for kind in TransportKind))))
 
     def transports(self, label: str) -> tuple[TransportKind, ...]:
         """What the cells of this name speak, or all where it is empty; none if that is unknown."""
@@ -61,15 +65,24 @@ def _known(word: object) -> bool:
 
 
 def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
-    """Cells that do not exist in `expect` and `judge`, and figures that no cell has."""
+    """Cells that do not exist in `expect`, `judge` and `paper`, and figures that no cell has."""
     for path, label, wanted in labelled(parts.expectations):
         if label and label not in company.names:
-            yield Mistake(path, _no_cell(label, company), at_key=True)
+            yield Mistake(path, _unknown("cell", label, company.names), at_key=True)
         elif not company.measured and (wrong := _unknown_figure(wanted, label, company.transports(label))):
             yield Mistake(path, wrong)
     for place, name in enumerate(_judged(data)):
         if name not in company.names:
-            yield Mistake((JUDGE, place) if isinstance(data[JUDGE], list) else (JUDGE,), _no_cell(name, company))
+            where = (JUDGE, place) if isinstance(data[JUDGE], list) else (JUDGE,)
+            yield Mistake(where, _unknown("cell", name, company.names))
+    for name in _beside(data.get("paper")):
+        if name not in company.known_variants:
+            yield Mistake(("paper", "beside", name), _unknown("variant", name, company.known_variants), at_key=True)
+
+
+def _beside(paper: Any) -> list[str]:
+    beside = paper.get("beside") if isinstance(paper, dict) else None
+    return list(beside) if isinstance(beside, dict) else []
 
 
 def _judged(data: Any) -> list[str]:
@@ -84,9 +97,9 @@ def labelled(lines: Mapping[KeyPath, Expectation]) -> Iterator[tuple[KeyPath, st
         yield path, wanted.cells[0] if wanted.cells else "", wanted
 
 
-def _no_cell(name: str, company: Company) -> str:
-    known = ", ".join(company.names)
-    return f"there is no cell {name!r}{did_you_mean(name, company.names) or f'; there are {known}'}"
+def _unknown(what: str, name: str, known: Sequence[str]) -> str:
+    there = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+    return f"there is no {what} {name!r}{there}"
 
 
 def _unknown_figure(wanted: Expectation, label: str, transports: Iterable[TransportKind]) -> str:

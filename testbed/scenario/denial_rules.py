@@ -29,6 +29,12 @@ class _Entry(NamedTuple):
     begin: float
     end: float
 
+    def is_one_with(self, other: _Entry) -> bool:
+        """True of two names of one denylist or fault that the folded fabric makes one. A name twice is none."""
+        same_list = self.where[:2] == other.where[:2]
+        same = self._replace(where=other.where, name=other.name) == other
+        return same_list and same and self.name != other.name
+
 
 class Talk(NamedTuple):
     """The hosts of the workload, and the peers of each by name."""
@@ -132,7 +138,7 @@ def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
         for other in entries[:number]:
             at_once = entry.begin < other.end and other.begin < entry.end
             same_paths = other.paths.holds(entry.paths) or entry.paths.holds(other.paths)
-            if at_once and same_paths and entry.hosts & other.hosts:
+            if at_once and same_paths and entry.hosts & other.hosts and not entry.is_one_with(other):
                 by = f"{dotted(other.where)} ({other.name})" if other.name != entry.name else dotted(other.where)
                 yield Mistake(entry.where, f"{entry.name} is already denied by {by}")
                 break

@@ -8,11 +8,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
 
 from testbed.errors import ScenarioError
 from testbed.scenario.matrix import AXES
 from testbed.scenario.source import Override, Source, apply_override
-from testbed.scenario.yaml_text import parse_source
+from testbed.scenario.yaml_text import STUMBLES, parse_source
 
 WIDTH = 200
 """Longer lines would be folded."""
@@ -23,18 +24,15 @@ def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> 
     `matrix` and `variants`, because a run is one cell of them.
 
     `data` is what the text must mean. If keeping comments would change that (an override reached into an alias, or
-    replaced a list that held comments), they are dropped.
+    replaced a list that held comments) or cannot be done (a date without quotes that is none), they are dropped.
     """
     if not overrides and not any(key in source.data for key in AXES):
         return source.text
-    yaml = _writer()
-    document = yaml.load(source.text)
-    for change in overrides:
-        apply_override(document, change)
-    for key in AXES:
-        document.pop(key, None)
-    text = _dumped(yaml, document)
-    return text if _means(text, data) else _dumped(_writer(), data)
+    try:
+        text = _with_comments(source, overrides)
+    except (YAMLError, *STUMBLES):
+        return plain_text(data)
+    return text if _means(text, data) else plain_text(data)
 
 
 def plain_text(data: Any) -> str:
@@ -47,6 +45,17 @@ def on_one_line(data: Mapping[str, Any]) -> Mapping[str, Any]:
     line = CommentedMap(data)
     line.fa.set_flow_style()
     return line
+
+
+def _with_comments(source: Source, overrides: Sequence[Override]) -> str:
+    """Raises YAMLError and STUMBLES: here values have types, which they have not where a scenario is read."""
+    yaml = _writer()
+    document = yaml.load(source.text)
+    for change in overrides:
+        apply_override(document, change)
+    for key in AXES:
+        document.pop(key, None)
+    return _dumped(yaml, document)
 
 
 def _means(text: str, data: Any) -> bool:

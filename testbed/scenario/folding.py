@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from testbed.scenario.denylist import Denial
-from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
-from testbed.scenario.units import format_rate
+from testbed.scenario.faults.occurrence import LinkEnd, Occurrence, in_order
 from topos.fold import fold, fold_all
 from topos.names import switch_name
 from topos.shape import Shape
@@ -25,22 +24,14 @@ def folded_occurrences(occurrences: Iterable[Occurrence], planes: int) -> tuple[
 
 
 def _folded(one: Occurrence, planes: int) -> Occurrence:
+    # A slow link keeps the share of its port: half of a port stays half of it.
     return replace(
         one,
         targets=fold_all(one.targets),
         links=fold_all(one.links),
         places=tuple(dict.fromkeys(LinkEnd(fold(place.link), place.toward) for place in one.places)),
-        parameters=_of_all_planes(one.parameters, planes),
+        parameters=one.parameters.with_rate_times(planes),
     )
-
-
-def _of_all_planes(parameters: FaultParameters, planes: int) -> FaultParameters:
-    """A slow link keeps the share of its port: half of a port stays half of it."""
-    if not parameters.rate_bps:
-        return parameters
-    rate_bps = parameters.rate_bps * planes
-    words = parameters.words.replace(format_rate(parameters.rate_bps), format_rate(rate_bps))
-    return replace(parameters, rate_bps=rate_bps, words=words)
 
 
 def folded_denials(denials: Iterable[Denial]) -> tuple[Denial, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from testbed.scenario.source import KeyPath
@@ -43,3 +43,9 @@ def value_text(value: Any) -> str:
     """The same, cut if long: to be shown, not compared."""
     text = whole_value(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+
+
+def distinct_texts(values: Iterable[Any]) -> Mapping[str, str]:
+    """What to show of the values of one key, by the whole value: cut where all stay different, else whole."""
+    cut = {whole_value(value): value_text(value) for value in values}
+    return cut if len({*cut.values()}) == len(cut) else {value: value for value in cut}

@@ -181,7 +181,7 @@ class Scenario(Model):
     given_time_limit_ns: Annotated[Positive | None, given("2min")] = Field(
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
     )
-    paper: Paper | None = Field(
+    paper: Annotated[Paper | None, given('{figure: "14", reports: no loss, shows: [0]}')] = Field(
         default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
     )
     matrix: Annotated[MatrixAxes | None, given(EXAMPLE)] = Field(

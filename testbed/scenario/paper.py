@@ -62,6 +62,7 @@ class Paper(Model):
         json_schema_extra={"minItems": 1, "uniqueItems": True},
     )
 
-    def reports_of(self, variant: str) -> str:
-        """What the paper reports of a variant of the scenario; of the scenario itself where it says no more."""
-        return self.beside.get(variant, self.reports)
+    def reports_of(self, variant: str, judged: bool) -> str:
+        """What the paper reports of a variant of the scenario. Where it says no more, what it reports of the scenario
+        itself; with `beside` that is not of a baseline, which is not `judged`, and nothing is known."""
+        return self.beside.get(variant, self.reports if judged or not self.beside else "")

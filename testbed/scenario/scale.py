@@ -7,7 +7,7 @@ then, so draws are the same at every scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from math import log2
@@ -55,6 +55,14 @@ def read_scale(value: object) -> ScaleFactor:
     return ScaleFactor(value)
 
 
+def speed_words(speeds: Iterable[int]) -> str:
+    """`, 8000 times as fast`, or `, 10 to 20 times as fast`; empty where all is as fast as written."""
+    known = sorted({*speeds})
+    if known in ([], [1]):
+        return ""
+    return f", {' to '.join(str(speed) for speed in dict.fromkeys((known[0], known[-1])))} times as fast"
+
+
 _SCHEMA = {"anyOf": [{"const": REAL}, {"type": "integer", "minimum": 1, "maximum": MOST}]}
 ScaleWord = Annotated[ScaleFactor, PlainValidator(read_scale), WithJsonSchema(_SCHEMA)]
 
@@ -72,12 +80,11 @@ def scaled_fields(scenario: Scenario, speed: int) -> dict[str, Any]:
 
 def scaled_occurrence(occurrence: Occurrence, speed: int) -> Occurrence:
     """An occurrence so many times sooner and shorter."""
-    parameters = occurrence.parameters
     return replace(
         occurrence,
         begin_ns=scaled_ns(occurrence.begin_ns, speed),
         end_ns=max(scaled_ns(occurrence.end_ns, speed), scaled_ns(occurrence.begin_ns, speed) + 1),
-        parameters=replace(parameters, rate_bps=parameters.rate_bps * speed),
+        parameters=occurrence.parameters.with_rate_times(speed),
     )
 
 

@@ -218,7 +218,7 @@ class VirtualSettings(Model):
         description="CPU time that a host needs for each packet; its turns wait for it",
         examples=["100us"],
     )
-    lateness_ns: Duration | None = Field(
+    lateness_ns: Annotated[Duration | None, given("0s")] = Field(
         default=None,
         alias="lateness",
         description="by how much the turns of hosts are late, in the median; 0s: exact; left out: 100us, at most T/200",
@@ -242,8 +242,8 @@ class EcmpSettings(Model):
         description="hosts deal QPs and connections out to their ports, or hash them as switches do (protocol, ports)",
         examples=["hashed"],
     )
-    seed: Whole | None = Field(
-        default=None, ge=0, lt=1 << 32, description="of the hash; left out, the scenario's `seed`", examples=[3]
+    seed: Annotated[Whole | None, Field(ge=0, lt=1 << 32), given("3")] = Field(
+        default=None, description="of the hash; left out, the scenario's `seed`", examples=[3]
     )
 
 

@@ -23,6 +23,9 @@ MAX_NODES = 20_000
 MAX_DEPTH = 16
 """Deeper than any scenario needs, and far below Python's own limit."""
 
+STUMBLES = (ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError)
+"""What ruamel.yaml raises in its own code over some texts, besides YAMLError."""
+
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -89,8 +92,7 @@ def _compose(text: str, file: str) -> Node | None:
         raise _alone(file, place, "holds a character that YAML does not allow") from None
     except RecursionError:
         raise _alone(file, Position(1, 1), "is nested too deeply") from None
-    except (ValueError, TypeError, AttributeError, LookupError, AssertionError, NotImplementedError) as error:
-        # The parser stumbles in its own code over some malformed texts; for the user it is the text that is wrong.
+    except STUMBLES as error:  # for the user it is the text that is wrong
         raise _alone(file, Position(1, 1), f"is not valid YAML ({error})") from None
 
 
@@ -190,6 +192,9 @@ class _Reader:
         if tag not in _SCALARS:
             self.complain(node, path, f"the tag {tag} is not supported")
             return None
+        if tag == "bool" and text.lower() not in _BOOLS:  # of YAML 1.1, or by a tag
+            self.complain(node, path, f"must be true or false, or text in quotes; got {text}")
+            return None
         return _SCALARS[tag](text)
 
 
@@ -219,9 +224,10 @@ def _float(text: str) -> float | str:
         return text
 
 
+_BOOLS = {"true": True, "false": False}
 _SCALARS: Mapping[str, Callable[[str], Any]] = {
     "int": _int,
     "float": _float,
-    "bool": lambda text: text.lower() == "true",
+    "bool": lambda text: _BOOLS[text.lower()],
     "null": lambda text: None,
 }

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from testbed.app.comparison import Compared, write_comparison
 from testbed.checks.result import Verdict
@@ -18,8 +19,8 @@ from testbed.compare.runs import ComparedRun
 from testbed.errors import ExitCode, UsageError
 from testbed.report.outcome import Case, RunOutcome, gravest
 from testbed.rundir.files import RecordError
-from testbed.scenario import Scenario, Setting, load_scenario
-from testbed.scenario.keys import short_names
+from testbed.scenario import Scenario, load_scenario
+from testbed.scenario.cells import SettingNames
 from testbed.sweep.code import version_words
 from testbed.sweep.evidence import ALL, CELL_FILE, pack
 from testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder
@@ -186,8 +187,11 @@ class Cases:
     def __init__(self, found: Gathered) -> None:
         self._found = found
         self._loaded: dict[str, Scenario] = {}
-        keys = dict.fromkeys(key for cell in found.cells for key in cell.cell.settings)
-        self._shorts = short_names(list(keys))
+        values: dict[str, list[Any]] = {}
+        for cell in found.cells:
+            for key, value in cell.cell.settings.items():
+                values.setdefault(key, []).append(value)
+        self._names = SettingNames(values)
         self._repeats: Counter[str] = Counter()
         for one in found.cells:
             self._repeats[_same(one.cell)] = max(self._repeats[_same(one.cell)], one.cell.number)
@@ -198,7 +202,7 @@ class Cases:
 
     def _case(self, found: GatheredCell) -> Case:
         cell = found.cell
-        settings = tuple(Setting(key, self._shorts[key], value) for key, value in cell.settings.items())
+        settings = tuple(self._names.setting(key, value) for key, value in cell.settings.items())
         last = found.believed or (found.tries[-1] if found.tries else None)
         tries = found.tries[: found.tries.index(last) + 1] if last else ()
         repeats = self._repeats[_same(cell)]

@@ -142,6 +142,11 @@ def test_a_block_of_yaml_is_one_line() -> None:
         ("goodput >= 97% of clean during cut now", 35, "'now' is unexpected"),
         ("goodput >= 97% of clean clean", 24, "compares clean with itself"),
         ("step_time.p50 <= 1 x clean.p50 clean", 31, "compares clean with itself"),
+        ("step_time.p50 <= 1 x clean.median clean", 34, "compares clean with itself"),
+        ("step_time.p100 <= 1 x clean.max clean", 32, "compares clean with itself"),
+        ("goodput >= 1 line from 1s for 0s", 30, "a window must end after it begins"),
+        ("goodput >= 1 line from 1s for 0 rtt", 30, "a window must end after it begins"),
+        ("nacks == 0 after cut heals + 0s for 0ms", 36, "a window must end after it begins"),
         ("steps_done == 8 while cut", 16, "steps_done is a plain number, without a unit; got 'while'"),
         ("step_time.p100 <= 3s while cut", 21, "'while cut' is unexpected; only a window"),
         ("steps_done == 8 during", 22, "expected the name of a fault, or `faults`, after `during`"),
@@ -197,14 +202,15 @@ NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True).filter(
 )
 NUMBERS = st.integers(0, 10**6).map(lambda number: f"{number / 8:g}" if number % 8 else str(number // 8))
 LENGTHS = st.builds("{} {}".format, NUMBERS, st.sampled_from([unit for unit in UNITS[Dimension.TIME] if unit]))
+LASTING = LENGTHS.filter(lambda length: float(length.split()[0]) >= 1)
 EVENTS = st.builds("{}{}{}".format, NAMES, st.sampled_from(["", " heals"]), st.just("") | LENGTHS.map(" + {}".format))
 WINDOWS = {
     Span.RUN: st.just(""),
     Span.CLEAN: st.just("clean"),
     Span.FAULTS: st.just("during faults"),
     Span.FAULT: NAMES.map("during {}".format),
-    Span.TIMES: st.builds("from {} for {}".format, EVENTS | NUMBERS.map("{} ms".format), LENGTHS),
-    Span.AFTER: st.builds("after {} heals + {}{}".format, NAMES, LENGTHS, st.just("") | LENGTHS.map(" for {}".format)),
+    Span.TIMES: st.builds("from {} for {}".format, EVENTS | NUMBERS.map("{} ms".format), LASTING),
+    Span.AFTER: st.builds("after {} heals + {}{}".format, NAMES, LENGTHS, st.just("") | LASTING.map(" for {}".format)),
     Span.BEFORE: NAMES.map("before {}".format),
 }
 KNOWN = {

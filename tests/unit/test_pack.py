@@ -73,6 +73,16 @@ def test_a_variant_has_a_row_with_what_the_paper_reports_of_it() -> None:
     assert rows["roce-1"][:2] == ("16 roce-1", "about half")
 
 
+def test_a_baseline_of_which_the_paper_reports_nothing_has_not_what_it_reports_of_mrc(tmp_path: Path) -> None:
+    beside = text("x", "16").replace("shows: [1, 0]", 'shows: [1, 0], beside: {roce-1: "about half"}')
+    file = tmp_path / "x.yaml"
+    file.write_text(f"{beside}variants: {{mrc: {{}}, roce-1: {{transport: roce}}, hash: {{transport: roce}}}}\n")
+    rows = [row_of(case) for case in load_pack([file], "", None)]
+    assert [(row.figure, row.reports) for row in rows] == [
+        *(("16 mrc", "all | is well"), ("16 roce-1", "about half"), ("16 hash", ""))
+    ]
+
+
 def test_a_scenario_without_a_figure_has_no_row() -> None:
     with pytest.raises(ValueError, match="repeats no figure"):
         row_of(Case(Path("x.yaml"), load_scenario_text(SCENARIO.replace("NAME", "x")), 1, 1))

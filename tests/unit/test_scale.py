@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from calls import Call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,26 @@ def test_times_are_scaled_wherever_they_are() -> None:
     assert "80000000" not in text
     assert (real.endpoint.timeout_ns, real.time_limit_ns, real.virtual.busy_ns) == (250_000, 60_000_000, 10)
     assert real.virtual.lateness_ns == 5
+
+
+def test_a_slow_link_says_the_rate_that_it_has() -> None:
+    fault = "faults=[{at: 1s, link-rate: p1-t0-0:p1-t1-0, rate: 6.25mbit, for: 1s}]"
+    (slow,) = at_scale("real", fault, "expect=[]").occurrences
+    assert slow.parameters.rate_bps == 50_000_000_000
+    assert slow.title.endswith(" at 50gbit")
+
+
+def test_validate_tells_times_as_they_are_written(call: Call) -> None:
+    chaos = "faults=[{at: 1s, for: 9s, chaos: {link-down: 60/min, link-rate: {times: 60/min, rate: 1mbit}}}]"
+    changes = ["world=virtual", chaos, "expect=[]", "capture=[{links: h0:*, around: all}]"]
+    usual, real = (
+        call("validate", "quickstart", *(f"--set={change}" for change in (*changes, f"scale={scale}"))).out.splitlines()
+        for scale in ("1", "real")
+    )
+    assert len(usual) > 5
+    assert real[1:] == usual[1:]
+    assert usual[0].endswith(" s in virtual time")
+    assert real[0] == usual[0].replace(" s in", " s as written in") + ", 8000 times as fast"
 
 
 def test_times_and_rates_of_every_kind_of_fault_are_known() -> None:

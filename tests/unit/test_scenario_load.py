@@ -147,6 +147,16 @@ def test_dumped_text_has_the_changes_and_keeps_the_comments() -> None:
     assert again.expect[-1].text == "steps_done == 28"
 
 
+@pytest.mark.parametrize("written", ["2026-31-01", "!!int x", "!!timestamp soon", "2026-01-31"])
+def test_a_word_that_yaml_takes_for_something_else_is_kept_with_changes(written: str) -> None:
+    text = f"about: {written}\n{MINIMAL}"
+    word = written.rpartition(" ")[2]
+    changed = load_scenario_text(text, seed=3)
+    assert (changed.about, changed.seed) == (word, 3)
+    again = load_scenario_text(changed.dump_yaml())
+    assert (again.about, again.seed) == (word, 3)
+
+
 def test_a_change_inside_an_alias_keeps_to_its_own_place() -> None:
     text = f"""\
 {MINIMAL}faults:

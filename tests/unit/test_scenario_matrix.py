@@ -170,6 +170,37 @@ def test_a_key_is_set_or_varied(file: Path) -> None:
         load_cells(file, seed=3, sweep=Sweep(("seed=1,2",)))
 
 
+@pytest.mark.parametrize(
+    ("matrix", "option"),
+    [
+        ("{workload.0.train: [{steps: 3, compute: 1s, allreduce: 1MiB}]}", "workload.0.train.steps=5"),
+        ("{fabric: [{planes: 2}, {planes: 4}]}", "fabric.rtt=10ms"),
+    ],
+)
+def test_a_part_of_what_varies_cannot_be_set(tmp_path: Path, matrix: str, option: str) -> None:
+    """Every cell would replace it."""
+    (said,) = mistakes(written(tmp_path, matrix), overrides=(option,))
+    axis = matrix.partition(":")[0].removeprefix("{")
+    assert said == f"--set {option}: the matrix varies {axis}, which this key is a part of; leave one out"
+
+
+def test_a_part_of_what_is_set_can_vary(file: Path) -> None:
+    changes = ("fabric={planes: 2, t0_groups: 2, t1: 3, hosts_per_t0: 1}",)
+    fabrics = [cell.scenario.fabric for cell in load_cells(file, changes)]
+    assert [(fabric.planes, fabric.t1) for fabric in fabrics] == [(2, 3), (2, 3), (4, 3), (4, 3)]
+
+
+def test_no_two_cells_have_one_name(tmp_path: Path) -> None:
+    long = [f"{{steps: 3, compute: 50ms, allreduce: {size}, hosts: all}}" for size in ("1MiB", "2MiB", "2MiX")]
+    path = written(tmp_path, f"{{workload.0.train: [{long[0]}, {long[1]}], fabric.rtt: [20ms]}}")
+    assert names(path) == [f"[train={one}, rtt=20ms]" for one in long[:2]], "cut they would be the same"
+    assert names(path, f"workload.0.train={long[0]}", "fabric.rtt=10ms,20ms") == [
+        f"[train={long[0][:37]}..., rtt={rtt}]" for rtt in ("10ms", "20ms")
+    ]
+    (mistake,) = mistakes(path, f"workload.0.train={long[0]},{long[2]}")
+    assert mistake.endswith(f"(in [train={long[2]}, rtt=20ms])")
+
+
 def test_too_many_runs_must_be_meant(file: Path, call: Call) -> None:
     with pytest.raises(UsageError, match=r"4 cells, 26 times each, are 104 runs; for more than 100 use --many"):
         load_cases([file], times=Repetitions(26))

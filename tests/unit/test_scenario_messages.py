@@ -47,6 +47,8 @@ def test_percentiles_can_be_asked_for(stat: str) -> None:
         ("name: x\nworkload:\n- train:\n   steps: 3\n    compute: 1s\n", "5:12", "4 spaces here, 3 spaces in line 4"),
         ("name: x\nworkload:\n  - train: {steps: 3\nfaults: []\n", "4:7", "'{' of line 3 is not closed"),
         ("name: x: y\n", "1:8", "put the value in quotes"),
+        (f"{HEAD}endpoint: {{icrc: !!bool yes}}\n", "6:18", "must be true or false, or text in quotes; got yes"),
+        (f"%YAML 1.1\n---\n{HEAD}endpoint: {{icrc: on}}\n", "8:18", "must be true or false, or text in quotes; got on"),
         ("name: small\nworkload:\n  -train: {steps: 3}\n", "3:3", "a space after its dash: `- train`"),
         (f"{HEAD}faults:\n  - {{at: 1s, frobnicate: p0, for: 1s}}\n", "7:14", "'frobnicate'; there are link-down"),
     ],
@@ -55,6 +57,23 @@ def test_yaml_that_means_something_else(text: str, place: str, told: str) -> Non
     mistake = mistakes(text)[0]
     assert mistake.startswith(f"s.yaml:{place}: ")
     assert told in mistake
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f"{HEAD}ecmp: {{seed: }}\n", "ecmp.seed"),
+        (f"{HEAD}virtual: {{lateness: }}\n", "virtual.lateness"),
+        (f"{HEAD}paper:\n", "paper"),
+        (
+            f"{HEAD}faults: [{{at: 1s, transceiver-flap: p0-t0-0, period: 1s, count: 2, ports: }}]\n",
+            "faults.0.ports",
+        ),
+    ],
+)
+def test_a_key_without_a_value_is_a_mistake(text: str, key: str) -> None:
+    (mistake,) = mistakes(text)
+    assert f": {key}: has no value; write one, such as " in mistake
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,16 @@ def test_a_mistake_has_its_place(old: str, new: str, says: str) -> None:
     assert any(says in line for line in mistakes(old, new))
 
 
+def test_what_the_paper_reports_of_others_is_of_variants_that_exist() -> None:
+    found = mistakes("shows: [1, 0]", "shows: [1, 0], beside: {roce-l: worse, roce-16: better}")
+    assert [line.partition(": ")[2] for line in found] == [
+        "paper.beside.roce-l: there is no variant 'roce-l'; did you mean 'roce-1'?"
+    ]
+    own = "}\nvariants: {mrc: {}, hash: {transport: roce}}\n"
+    (mistake,) = mistakes("shows: [1, 0]}", "shows: [1, 0], beside: {roce: worse, hash: better}" + own)
+    assert "there is no variant 'roce'" in mistake
+
+
 def test_an_index_is_counted_in_a_list_with_other_mistakes() -> None:
     """An expectation that cannot be read is there all the same."""
     found = mistakes("steps_done == 10", "steps_dne == 10")

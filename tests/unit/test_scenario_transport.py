@@ -222,9 +222,22 @@ def test_a_denylist_is_of_mrc_and_folds_with_its_fabric() -> None:
     keys = "endpoint: {denylist: [p1-t1-0, p2-t1-0]}"
     assert not load(keys, sets=("transport=tcp",)).denylist
     assert [one.path for one in load(keys).denylist] == ["p1-t1-0", "p2-t1-0"]
-    assert told(mistakes(text(keys, ", layout: folded")), "2:32: endpoint.denylist.1", "already denied")
-    (one,) = load("endpoint: {denylist: [p1-t1-0]}", fabric=", layout: folded").denylist
+    (one,) = load(keys, fabric=", layout: folded").denylist
     assert one.path == "p0-t1-0"
+
+
+def test_denied_names_that_fold_to_one_are_one_in_a_list_and_twice_in_two() -> None:
+    folded = ", layout: folded"
+    fault = "at: 1s, deny: [p1-t1-0, p3-t1-0], for: 1s"
+    (one,) = load(fabric=folded, faults=fault).occurrences
+    assert one.targets == ("p0-t1-0",)
+    keys = "endpoint: {denylist: [p1-t1-0, p1-t1-0]}"
+    assert told(mistakes(text(keys, folded)), "2:32: endpoint.denylist.1", "already denied by endpoint.denylist.0")
+    keys = "endpoint: {denylist: [p1-t1-0, {path: p2-t1-0, hosts: [h0]}]}"
+    assert told(mistakes(text(keys, folded)), "2:32: endpoint.denylist.1", "already denied by endpoint.denylist.0")
+    keys = "endpoint: {denylist: [p1-t1-0]}"
+    found = mistakes(text(keys, folded, "at: 1s, deny: p2-t1-0, for: 1s"))
+    assert told(found, "7:20: faults.0.deny", "p2-t1-0 is already denied by endpoint.denylist.0 (p1-t1-0)")
 
 
 @pytest.mark.parametrize("transport", OTHERS)

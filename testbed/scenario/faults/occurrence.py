@@ -13,6 +13,7 @@ from pydantic import Field, SkipValidation, TypeAdapter, ValidationError
 
 from testbed.scenario.faults.traits import Traits
 from testbed.scenario.fields import WHOLE
+from testbed.scenario.units import format_rate
 
 _SHOWN_TARGETS = 2
 _KEYS = {"parameters": "how", "model": "kind"}
@@ -44,6 +45,14 @@ class FaultParameters:
     peer: str = ""
     words: str = ""
     values: Mapping[str, Value] = field(default_factory=dict, hash=False)
+
+    def with_rate_times(self, factor: int) -> FaultParameters:
+        """The same with a rate so many times higher, also in its words."""
+        if not self.rate_bps:
+            return self
+        rate_bps = self.rate_bps * factor
+        words = self.words.replace(format_rate(self.rate_bps), format_rate(rate_bps))
+        return replace(self, rate_bps=rate_bps, words=words)
 
 
 @dataclass(frozen=True, slots=True)

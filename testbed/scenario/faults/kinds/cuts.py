@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from testbed.scenario.faults.occurrence import FaultParameters
 from testbed.scenario.faults.registry import declare
 from testbed.scenario.faults.selection import Targets
 from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole
+from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole, given
 from testbed.scenario.units import format_duration
 from topos.names import parse_host
 from topos.plan import Link, Plan
@@ -134,7 +134,9 @@ class TransceiverFlap(Flap):
     chaos: ClassVar[Defaults] = {"of": "T0 switches", **_FLAPS}
 
     aims: Targets = Field(alias="transceiver-flap", description="the T0 or T0s", examples=["p1-t0-0"])
-    ports: Whole | None = Field(default=None, ge=1, description="how many host ports are on it", examples=[4])
+    ports: Annotated[Whole | None, Field(ge=1), given("4")] = Field(
+        default=None, description="how many host ports are on it", examples=[4]
+    )
     first: Whole = Field(default=0, ge=0, description="the first of them, counted from 0", examples=[0])
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
