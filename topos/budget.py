@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from topos.cost import COSTS, MRC, REST_CPUS, TURNS_PER_RTT, Load, cpus, full_load, turns_per_s
+from topos.cost import COSTS, MRC, REST_CPUS, Load, cpus, full_load, turns_per_s
 from topos.shape import MIN_RATE_BPS, Shape
 from topos.units import count_text, rate_text, time_text
 
@@ -104,11 +104,15 @@ def count_routes(shape: Shape) -> int:
     return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
 
 
-def suggest(planes: int, hosts: int, capacity: Capacity, share: float = 1.0) -> tuple[int, int]:
-    """The (port_rate_bps, rtt_ns) that keep the standard packets per rtt and leave as much of the capacity as the
-    standard fabric does, where so many hosts send at this share of line rate."""
+def suggest(
+    planes: int, hosts: int, capacity: Capacity, share: float = 1.0, standard: Shape = STANDARD
+) -> tuple[int, int]:
+    """The (port_rate_bps, rtt_ns) that keep the standard bytes per rtt and leave as much of the capacity as the
+    standard fabric does, where so many hosts send at this share of line rate. `standard`: that fabric, with packets of
+    the size that is sent."""
     cost = COSTS[capacity.transport]
-    in_rtt = planes * STANDARD.plane_bdp_packets * share * cost.packet_s + TURNS_PER_RTT * cost.turn_s
+    turns_in_rtt = turns_per_s(standard, capacity.transport) * STANDARD_RTT_NS / 1e9
+    in_rtt = planes * standard.plane_bdp_packets * share * cost.packet_s + turns_in_rtt * cost.turn_s
     room = capacity.cpus * _standard_share() - hosts * REST_CPUS
     slowest = STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / MIN_RATE_BPS
     rtt_s = max(hosts * in_rtt / room, FASTEST_RTT_NS / 1e9) if room > 0 else slowest
@@ -139,7 +143,8 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     turns = count_text(round(load.hosts * turns_per_s(shape, transport)))
     waiting = f", {count_text(round(load.congested_pps))} of them congested" if load.congested_pps >= 1 else ""
     share = (load.pps + load.congested_pps) / (max(load.hosts, 1) * shape.planes * shape.port_pps)
-    rate, rtt = suggest(written_planes, load.hosts, capacity, share)
+    standard = replace(STANDARD, payload_bytes=shape.payload_bytes, header_bytes=shape.header_bytes)
+    rate, rtt = suggest(written_planes, load.hosts, capacity, share, standard)
     built = replace(shape, port_rate_bps=rate * written_planes // shape.planes, rtt_ns=rtt)
     slower = built.port_pps / shape.port_pps
     less = replace(load, pps=load.pps * slower, congested_pps=load.congested_pps * slower)

@@ -29,7 +29,7 @@ from testbed.scenario.transports import TransportKind
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""
 UNKNOWN, NEVER = "?", "-"
-_AS_LONG = 0.9
+AS_LONG = 0.9
 """Of two times the shorter, as a part of the longer, from which on they are taken for the same: a stall that lasted
 this part of its fault was as long as the fault, and not as long as the transport takes."""
 
@@ -98,7 +98,7 @@ class FaultOutage:
         if self.lasted_ns is None or self.shortest_ns is None:
             return "never healed"
         longest = amount(Dimension.TIME, self.lasted_ns)
-        alike = self.shortest_ns >= _AS_LONG * self.lasted_ns
+        alike = self.shortest_ns >= AS_LONG * self.lasted_ns
         return longest if alike else f"{amount(Dimension.TIME, self.shortest_ns)} to {longest}"
 
 
@@ -258,7 +258,7 @@ def waited_for_the_heal(record: RunRecord, ns: float, fault: str = "") -> bool:
     after = aftermath_ns(record)
     spans = [span for span in (stall_span(record, stall) for stall in stalls(record)) if span.end - span.begin >= ns]
     return any(
-        ns >= _AS_LONG * (one.healed_ns - one.injected_ns) and any(_overlap(one.window(after), span) for span in spans)
+        ns >= AS_LONG * (one.healed_ns - one.injected_ns) and any(_overlap(one.window(after), span) for span in spans)
         for one in outages(record)
         if one.healed_ns is not None and fault in ("", one.fault)
     )

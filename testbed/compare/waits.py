@@ -1,17 +1,22 @@
-"""What runs say of recovery: how long senders needed to leave a path, and how long QPs stood still, in each fault."""
+"""What runs say of recovery: how long senders needed to leave a path, and how long QPs stood still, in each occurrence
+of a fault."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from hosts.core.timing import FLOOR_NS
 from testbed.checks.figure import evaluate_figure
+from testbed.checks.outage import stall_span, stalls
 from testbed.checks.record import RunRecord
-from testbed.checks.windows import Outage, outages
+from testbed.checks.recovery import recoveries
+from testbed.checks.statistics import statistic
+from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
 from testbed.compare.groups import RunGroup, grouped
 from testbed.compare.runs import ComparedRun
-from testbed.compare.transports import waited_for_the_heal
+from testbed.compare.transports import AS_LONG
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
 from testbed.planner.bridge import FaultWait, MeasuredWaits
@@ -24,11 +29,11 @@ _TIMEOUT_T = 4
 
 
 class _Seen(NamedTuple):
-    """A wait in one fault of one run."""
+    """A wait in one occurrence of a fault, in one run."""
 
     what: str
     record: RunRecord
-    fault: str
+    outage: Outage
     wait: FaultWait
 
 
@@ -76,29 +81,46 @@ def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:
         runs=tuple(record.folder.name for record in records),
         routing=_scenario(group).routing.value,
         waits=tuple(each.wait for each in seen),
-        faults=sum(len(_faults(record)) for record in records),
+        occurrences=sum(len(outages(record)) for record in records),
         in_seconds=_in_seconds(seen),
     )
 
 
-def _faults(record: RunRecord) -> list[str]:
-    return list(dict.fromkeys(outage.fault for outage in outages(record)))
-
-
 def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
-    """The wait in each fault in which there was one. The base RTT is that of warm-up."""
-    usual = (_asked(record, f"{what}.p100 clean") or 0.0) if what == STALL else 0.0
-    for fault in _faults(record):
-        longest = _asked(record, f"{what}.p100 during {fault}") or 0.0
-        least = _asked(record, f"{what}.p50 during {fault}") if what == RECOVERY else longest
+    """The wait in each occurrence in which there was one. The base RTT is that of warm-up."""
+    usual_s = _usual_stall_s(record) if what == STALL else 0.0
+    waits = _recoveries_s if what == RECOVERY else _stalls_s
+    for outage in outages(record):
+        found = waits(record, outage)
+        longest = max(found, default=0.0)
+        least = statistic(found, "p50") if found and what == RECOVERY else longest
         # A QP may stand still that long without any fault, as while many of a host begin at once.
-        if longest > usual and record.base_rtt_ns:
-            yield _Seen(what, record, fault, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
+        if longest > usual_s and record.base_rtt_ns:
+            yield _Seen(what, record, outage, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
 
 
-def _asked(record: RunRecord, text: str) -> float | None:
-    """In s."""
-    return evaluate_figure(record, parse_figure(text), DEFAULT_UNITS[Dimension.TIME]).value
+def _usual_stall_s(record: RunRecord) -> float:
+    figure = parse_figure(f"{STALL}.p100 clean")
+    return evaluate_figure(record, figure, DEFAULT_UNITS[Dimension.TIME]).value or 0.0
+
+
+def _recoveries_s(record: RunRecord, outage: Outage) -> list[float]:
+    key = outage.fault, outage.number
+    return [one.duration_ns / 1e9 for one in recoveries(record) if (one.fault, one.number) == key]
+
+
+def _stalls_s(record: RunRecord, outage: Outage) -> list[float]:
+    """Whole, as `stall` has them around faults; one that several occurrences may have caused counts in each."""
+    window = outage.window(aftermath_ns(record))
+    try:
+        spans = [stall_span(record, stall) for stall in stalls(record)]
+    except NoData:
+        return []
+    return [(span.end - span.begin) / 1e9 for span in spans if _meet(span, window)]
+
+
+def _meet(one: Interval, other: Interval) -> bool:
+    return one.begin <= other.end and other.begin <= one.end
 
 
 def _in_seconds(seen: Sequence[_Seen]) -> str:
@@ -112,7 +134,13 @@ def _in_seconds(seen: Sequence[_Seen]) -> str:
 
 
 def _until_healed(seen: _Seen) -> bool:
-    return seen.what == STALL and waited_for_the_heal(seen.record, round(seen.wait.longest_s * 1e9), seen.fault)
+    """Whether a stall lasted about as long as the fault at its longest, so that only the heal ended it."""
+    lasted = [
+        one.healed_ns - one.injected_ns
+        for one in outages(seen.record)
+        if one.fault == seen.outage.fault and one.healed_ns
+    ]
+    return seen.what == STALL and seen.wait.longest_s * 1e9 >= AS_LONG * max(lasted, default=inf)
 
 
 def _own_timers(scenario: Scenario) -> list[str]:

@@ -24,6 +24,8 @@ _ALIGNMENT = 8
 _VERSION = 3
 PACKET_OVERHEAD_BYTES = 82
 """From a packet's header to its Ethernet frame."""
+CAPTURED_PER_DATA = 1.5
+"""Packets that are captured for each of data: SACKs and probes are beside them."""
 _NETWORK_OFFSET = PACKET_OVERHEAD_BYTES + 14
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from testbed.errors import FabricError
-from testbed.fabric.ring import KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
+from testbed.fabric.ring import CAPTURED_PER_DATA, KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
 from testbed.fabric.sandbox import network_of
 from topos.plan import Interface
 from topos.shape import WIRE_BYTES
@@ -33,8 +33,6 @@ _RETIRE_MS = 100
 """A partly filled block is released after this time: the most that a kill can lose."""
 _HELD_S = 2
 """How long a full port, both ways, may go unread: reading the fabric back takes a quarter of a second."""
-_CONTROL_PACKETS = 1.5
-"""Data packets, and the SACKs and probes beside them."""
 _MAX_BLOCKS = 512
 FLUSH_S = 2.5 * _RETIRE_MS / 1000
 """After this the last packets have been released."""
@@ -44,7 +42,7 @@ _STATUS = struct.Struct("=I")
 
 def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
     """Number of blocks that hold _HELD_S of a full port, with the last of each _RETIRE_MS half empty."""
-    packets = _CONTROL_PACKETS * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
+    packets = CAPTURED_PER_DATA * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
     needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
     return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
 

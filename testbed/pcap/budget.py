@@ -1,10 +1,10 @@
-"""The maximum cost of captures: CPU time and bytes, with all ports at line rate. Pure."""
+"""About what captures cost at most: CPU time and bytes, with all ports at line rate. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from testbed.fabric.ring import stored_bytes
+from testbed.fabric.ring import CAPTURED_PER_DATA, stored_bytes
 from testbed.scenario.captures import LinkCapture
 from topos.shape import Shape
 from topos.units import count_text
@@ -26,11 +26,11 @@ def capture_warnings(captures: Iterable[LinkCapture], shape: Shape, cpus: int) -
 
 
 def most_written(capture: LinkCapture, shape: Shape) -> int:
-    """The maximum size of a link's capture during the run, in bytes."""
+    """About the maximum size of a link's capture during the run, in bytes; `most_bytes` is never exceeded."""
     a_packet = stored_bytes(min(capture.snap_bytes, shape.wire_bytes))
     return min(capture.most_bytes, int(capture.seconds * _link_pps(shape) * a_packet))
 
 
 def _link_pps(shape: Shape) -> float:
-    """Data packets per second in both directions."""
-    return 2 * shape.port_pps
+    """Packets per second in both directions."""
+    return CAPTURED_PER_DATA * 2 * shape.port_pps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
@@ -37,12 +38,15 @@ def write_captures(record: RunRecord) -> None:
             wrong.append(f"cannot make a capture of {path}: {error.strerror or error}")
         except ValueError as error:
             wrong.append(str(error))
+        except (ArithmeticError, TypeError, struct.error) as error:  # times and lengths that nothing holds
+            wrong.append(f"cannot make a capture of {path}: it is damaged: {error}")
     if wrong:
         raise RunError("; ".join(wrong))
 
 
 def _convert(path: Path, record: RunRecord) -> CaptureFile:
-    """Raises OSError, ValueError."""
+    """Raises OSError, ValueError; for numbers and types that no capture has ArithmeticError, TypeError,
+    struct.error."""
     raw = RawCapture(path)
     link = record.plan.link_by_name.get(raw.about.link)
     if link is None:

@@ -17,8 +17,8 @@ from testbed.planner.recovery import PathRecovery
 
 @dataclass(frozen=True, slots=True)
 class FaultWait:
-    """In one fault of one run, in s: the least that counts and the longest, which the job waits for. `rtt_s`: the base
-    RTT of the run."""
+    """In one occurrence of a fault, in one run, in s: the least that counts and the longest, which the job waits for.
+    `rtt_s`: the base RTT of the run."""
 
     least_s: float
     longest_s: float
@@ -29,9 +29,10 @@ class FaultWait:
 class MeasuredWaits:
     """All waits of one transport, of one kind.
 
-    `name`: the transport, and which of its settings; `what`: the kind of wait; `figure`: as asked in each fault;
-    `runs`: names of their folders; `routing`: how packets found their way; `in_seconds`: what in it is set in seconds,
-    empty where all timers count in round trips. `waits`: at least one; `faults`: those looked at, with or without one.
+    `name`: the transport, and which of its settings; `what`: the kind of wait; `figure`: taken in each occurrence of a
+    fault; `runs`: names of their folders; `routing`: how packets found their way; `in_seconds`: what in it is set in
+    seconds, empty where all timers count in round trips. `waits`: at least one; `occurrences`: how many were looked at,
+    with a wait or without one.
     """
 
     name: str
@@ -40,15 +41,15 @@ class MeasuredWaits:
     runs: tuple[str, ...]
     routing: str
     waits: tuple[FaultWait, ...]
-    faults: int
+    occurrences: int
     in_seconds: str = ""
 
 
 def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[PathRecovery]:
     """The waits where a round trip takes `rtt` (in us): in round trips, and before that in seconds if they go by those.
 
-    The value is the mean over all faults of the longest wait, because a synchronous job waits for the slowest transfer;
-    its range is that of what was measured, and of the round trip.
+    The value is the mean of the longest wait in each occurrence of a fault, because a synchronous job waits for the
+    slowest transfer; its range is that of what was measured, and of the round trip.
     """
     told = _told(measured)
     scaled = f"{told}, x {rtt.value:g} us"
@@ -75,12 +76,12 @@ def _in_round_trips(measured: MeasuredWaits, rtt: MarkedNumber, source: str) -> 
 
 
 def _told(measured: MeasuredWaits) -> str:
-    """`20261122T145420Z-quickstart: recovery.p100 in 3 of 3 faults, 2.95-3.07 base RTTs of 41.1 ms, over srv6`."""
+    """`20261122T145420Z-quickstart: recovery.p100 in 7 of 7 occurrences, 2.95-3.07 base RTTs of 41.1 ms, over srv6`."""
     waits = measured.waits
     trips = [wait.longest_s / wait.rtt_s for wait in waits]
     rtts_ms = [wait.rtt_s * 1e3 for wait in waits]
-    faults = f"{len(waits)} of {measured.faults} fault{'s' if measured.faults > 1 else ''}"
-    figure = f"{measured.figure} in {faults}, {_between(trips)} base RTTs of {_between(rtts_ms)} ms"
+    which = f"{len(waits)} of {measured.occurrences} occurrence{'s' if measured.occurrences > 1 else ''}"
+    figure = f"{measured.figure} in {which}, {_between(trips)} base RTTs of {_between(rtts_ms)} ms"
     return f"{', '.join(measured.runs)}: {figure}, over {measured.routing}"
 
 

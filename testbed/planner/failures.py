@@ -63,7 +63,8 @@ class PlannedJob:
         return FailureCase(self.clos, self.gpus, inputs, self.failures.flaps_gpus)
 
     def numbers(self) -> dict[str, MarkedNumber | None]:
-        """Every number by its key. None: there is no such thing in this design."""
+        """Every number by its key. None: there is no such thing in this design. The mean time between restarts is open,
+        its high end infinite, where the best case has none."""
         return {**self._failing(), **self._ports(), **self._restarts()}
 
     def _failing(self) -> dict[str, MarkedNumber | None]:
@@ -99,7 +100,7 @@ class PlannedJob:
             "restarts": self._number(
                 "a day", "what of all ends the job", lambda case: case.restarts * DAY_S, *everything
             ),
-            "mtti": mtti if mtti.high < inf else None,
+            "mtti": mtti if mtti.value < inf else None,
             "running": self._number("%", kept, lambda case: 100 * case.running, *everything, "checkpoint", "restart"),
             "spared": self._number("%", never, lambda case: 100 * case.spared, "other", "checkpoint", "restart"),
         }

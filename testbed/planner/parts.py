@@ -90,7 +90,7 @@ def load_parts(text: str = "", file: str = SHIPPED) -> PartsList:
     own = _Reader(text, file)
     tables = {name: {**shipped.table(name), **own.table(name)} for name in _KEYS}
     own.refuse_others(_KEYS)
-    switches = tables["switch"]
+    switches = _own_spelling(tables["switch"], own.table("switch"))
     return PartsList(
         switches={_capacity_name(name, own): _switch(name, one, own) for name, one in switches.items()},
         transceivers={name: _transceiver(name, one, own) for name, one in tables["transceiver"].items()},
@@ -101,6 +101,12 @@ def load_parts(text: str = "", file: str = SHIPPED) -> PartsList:
         failures={**tables["failures"], **tables["job"]},
         recovery=tables["recovery"],
     )
+
+
+def _own_spelling(switches: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A switch is the same one however its capacity is written, `51.2t` or `51.2T`: the user's stands for it."""
+    spelled = {name.lower(): name for name in own}
+    return {name: switches[name] for name in dict.fromkeys(spelled.get(each.lower(), each) for each in switches)}
 
 
 def _capacity_name(name: str, reader: _Reader) -> str:

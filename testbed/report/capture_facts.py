@@ -43,5 +43,11 @@ def capture_lines(scenario: Scenario) -> Iterator[str]:
         if longest.windows == (CaptureWindow(0, scenario.time_limit_ns),):
             times = "the whole run"
         each = "" if len(captures) == 1 else "; the longest"
-        size = sum(most_written(capture, scenario.shape()) for capture in captures) / 1e6
-        yield f"capture: {', '.join(names)}{more}{each}: {times}; at most {size:.0f} MB"
+        yield f"capture: {', '.join(names)}{more}{each}: {times}; {_most(scenario)}"
+
+
+def _most(scenario: Scenario) -> str:
+    """`at most` where `most` limits every file; how many packets there are beside data is not known before the run."""
+    sizes = [most_written(capture, scenario.shape()) for capture in scenario.captures]
+    limited = all(size == capture.most_bytes for size, capture in zip(sizes, scenario.captures, strict=True))
+    return f"{'at most' if limited else 'about'} {sum(sizes) / 1e6:.0f} MB"

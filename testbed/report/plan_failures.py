@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from math import inf
 from typing import Any
 
 from rich.console import Console
@@ -50,6 +51,8 @@ class FailureRow:
             return "-"
         value = self._words(number, number.value, "stands still")
         low, high = (self._words(number, each, "stands") for each in (number.low, number.high))
+        if number.high == inf:
+            return f"{value}\n{low} or more"
         return f"{value}\n{between(low, high)}" if number.is_range else value
 
     def _words(self, number: MarkedNumber, value: float, standing: str) -> str:
@@ -155,7 +158,7 @@ def _document(plan: FailurePlan) -> dict[str, Any]:
     job = plan.job
     return {
         "gpus": job.gpus,
-        "numbers": {key: number and asdict(number) for key, number in job.numbers().items()},
+        "numbers": {key: number and _entry(number) for key, number in job.numbers().items()},
         "recoveries": [
             {
                 "name": recovery.name,
@@ -169,6 +172,11 @@ def _document(plan: FailurePlan) -> dict[str, Any]:
         "effective_over_gpus": _curves(effective_over_gpus(job.clos, job.failures, plan.recoveries, _sizes(job))),
         "effective_over_flaps": _curves(effective_over_flaps(job, plan.recoveries, _flaps(job))),
     }
+
+
+def _entry(number: MarkedNumber) -> dict[str, Any]:
+    """`high` None: open, as JSON has no infinity."""
+    return {**asdict(number), "high": None if number.high == inf else number.high}
 
 
 def _sizes(job: PlannedJob) -> list[int]:

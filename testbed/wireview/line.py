@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from testbed.wireview.names import address_name, class_name, still_to_go
+from hosts.rc.wire import SYNDROME_NAK_SEQUENCE
+from testbed.wireview.names import RC_SYNDROMES, address_name, class_name, still_to_go
 from testbed.wireview.packet import FieldValues, Packet
 from testbed.wireview.runs import runs, runs_text
 
@@ -89,7 +90,9 @@ def _response(v: FieldValues) -> str:
 
 
 def _ack(v: FieldValues) -> str:
-    return f"qp {v['qp']:#x} psn {v['psn']} {v['syndrome']} msg {v['message']}"
+    # With selective recovery this field of a NAK is the PSN of the packet that came, and nothing tells which it is.
+    field = "msn" if v["syndrome"] == RC_SYNDROMES[SYNDROME_NAK_SEQUENCE] else "msg"
+    return f"qp {v['qp']:#x} psn {v['psn']} {v['syndrome']} {field} {v['message']}"
 
 
 def _notification(v: FieldValues) -> str:

@@ -1,7 +1,8 @@
 """A packet of the RoCE-like transport as named values, parsed by `hosts/rc/wire.py`.
 
 Nothing in it says which recovery its hosts use, so a RETH that selective recovery puts into the middle of a message is
-counted as payload here, as in every other reader of RoCE.
+counted as payload here, as in every other reader of RoCE. It stands before the immediate, which is left out where a
+packet may have one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from hosts.rc import wire
 from testbed.wireview.names import RC_SYNDROMES, code_name
 
 OVERHEAD = wire.GO_BACK_N_OVERHEAD
+_LONGEST_WRITE_BYTES = 512 << 20
+"""Of a message, as scenarios limit them."""
 
 
 def is_data(opcode: int) -> bool:
@@ -45,6 +48,14 @@ def values_of(view: memoryview, cut: int) -> dict[str, Any]:
     }
     if opcode in wire.BEGINS_MESSAGE:
         values["address"], values["rkey"], values["write_bytes"] = wire.parse_reth(view)
-    if opcode in wire.HAS_IMMEDIATE:
+    if opcode in wire.HAS_IMMEDIATE and not _may_have_reth(view, values["payload_bytes"]):
         values["immediate"] = wire.parse_immediate(view, OVERHEAD)
     return values
+
+
+def _may_have_reth(view: memoryview, payload_bytes: int) -> bool:
+    """Is there, in a packet that go-back-N gives no RETH, what may be one: of a message longer than this packet?"""
+    left = payload_bytes - wire.RETH_BYTES
+    if view[0] in wire.BEGINS_MESSAGE or left < 1 or len(view) < wire.SELECTIVE_OVERHEAD[view[0]] - shared.ICRC_BYTES:
+        return False
+    return left < wire.parse_reth(view)[2] <= _LONGEST_WRITE_BYTES

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from hosts import wire
+from hosts.rc import wire as rc_wire
 from testbed.wireview.frame import Foreign
+from testbed.wireview.names import RC_SYNDROMES
 from testbed.wireview.packet import Packet
 
 _REFUSALS = {
@@ -19,6 +21,8 @@ _REFUSALS = {
     wire.Refusal.BAD_ICRC: "MRC, wrong ICRC",
 }
 
+_UNKNOWN = "-"
+
 
 class Summary:
     """Counters; call `add` or `refuse` once per packet, then `lines` or `as_dict`."""
@@ -27,6 +31,8 @@ class Summary:
         self.types: Counter[str] = Counter()
         self.data: Counter[str] = Counter()
         self.retransmitted: Counter[str] = Counter()
+        self.telling: Counter[str] = Counter()
+        """Data packets that say whether they were sent before; those of RoCE do not."""
         self.control: Counter[str] = Counter()
         self.trimmed = 0
         self.nacks: Counter[str] = Counter()
@@ -39,12 +45,15 @@ class Summary:
         self.types[packet.kind] += 1
         if packet.is_data:
             self.data[packet.ev] += 1
+            self.telling[packet.ev] += "rtx" in values
             self.retransmitted[packet.ev] += values.get("rtx", False)
             self.trimmed += values.get("trimmed", False)
         else:
             self.control[packet.ev] += 1
         if packet.opcode == wire.NACK:
             self.nacks[values["reason"]] += 1
+        elif packet.opcode == rc_wire.ACKNOWLEDGE and values["syndrome"] != RC_SYNDROMES[rc_wire.SYNDROME_ACK]:
+            self.nacks[values["syndrome"]] += 1
         first, last = self.times_ns or (time_ns, time_ns)
         self.times_ns = min(first, time_ns), max(last, time_ns)
 
@@ -55,13 +64,13 @@ class Summary:
         return words
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts in JSON types."""
+        """The counts in JSON types. `retransmitted` None: no data packet says so."""
         return {
             "packets": self.types.total(),
             "seconds": self._seconds(),
             "types": dict(self.types),
             "paths": {ev: {"data": n, "retransmitted": rtx, "control": m} for ev, n, rtx, m in self._rows()},
-            "retransmitted": self.retransmitted.total(),
+            "retransmitted": self._told(self.data.total(), self.telling.total(), self.retransmitted.total()),
             "trimmed": self.trimmed,
             "nacks": dict(self.nacks),
             "not_mrc": dict(self.refused),
@@ -69,16 +78,16 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """The counts as lines of text."""
-        data, retransmitted = self.data.total(), self.retransmitted.total()
         yield f"{self.types.total()} packets in {self._seconds():.3f} s"
         yield from _table(self.types)
         if self.types:
             yield ""
             yield f"{'plane/uplink':<14}{'data':>8}{'rtx':>8}{'control':>9}"
             for ev, *row in self._rows():
-                yield f"{ev:<14}{row[0]:>8}{row[1]:>8}{row[2]:>9}"
+                shown = [_UNKNOWN if count is None else count for count in row]
+                yield f"{ev:<14}{shown[0]:>8}{shown[1]:>8}{shown[2]:>9}"
             yield ""
-            yield f"retransmissions  {retransmitted} of {data} data packets"
+            yield f"retransmissions  {self._retransmissions()}"
             yield f"trimmed          {self.trimmed}"
             yield f"NACKs            {', '.join(f'{n} {reason}' for reason, n in self.nacks.most_common()) or 'none'}"
         if self.refused:
@@ -88,9 +97,21 @@ class Summary:
     def _seconds(self) -> float:
         return (self.times_ns[1] - self.times_ns[0]) / 1e9 if self.times_ns else 0.0
 
-    def _rows(self) -> list[tuple[str, int, int, int]]:
+    def _retransmissions(self) -> str:
+        data, telling = self.data.total(), self.telling.total()
+        if data and not telling:
+            return "not told by RoCE"
+        more = f"; {data - telling} of RoCE do not tell" if data > telling else ""
+        return f"{self.retransmitted.total()} of {telling} data packets{more}"
+
+    @staticmethod
+    def _told(data: int, telling: int, retransmitted: int) -> int | None:
+        return None if data and not telling else retransmitted
+
+    def _rows(self) -> list[tuple[str, int, int | None, int]]:
         evs = sorted(self.data | self.control, key=_path_order)
-        return [(ev, self.data[ev], self.retransmitted[ev], self.control[ev]) for ev in evs]
+        told = {ev: self._told(self.data[ev], self.telling[ev], self.retransmitted[ev]) for ev in evs}
+        return [(ev, self.data[ev], told[ev], self.control[ev]) for ev in evs]
 
 
 def _path_order(ev: str) -> tuple[int, ...]:

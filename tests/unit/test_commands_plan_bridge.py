@@ -31,7 +31,7 @@ def test_what_a_run_measured_stands_beside_the_parts_list(call: Call, tmp_path: 
     assert found["rests_on"]["MRC: recovery, in round trips"]["mark"] == "measured here"
     shown = call(*asked).out
     assert "MRC: recovery, in round trips" in shown
-    assert "mrc: recovery.p100 in 1 of 1 fault, 5.96 base RTTs of 25 ms" in shown
+    assert "mrc: recovery.p100 in 1 of 1 occurrence, 5.96 base RTTs of 25 ms" in shown
 
 
 def test_a_run_that_is_not_believed_is_refused_and_one_of_several_left_out(call: Call, tmp_path: Path) -> None:

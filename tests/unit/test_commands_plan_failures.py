@@ -95,6 +95,17 @@ def test_rates_of_the_users_replace_the_shipped_ones(call: Call, tmp_path: Path)
     assert found["failures"][0]["rests_on"]["other"]["source"] == str(file)
 
 
+def test_a_best_case_without_restarts_leaves_the_mean_time_open(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[failures]\nother = 0\nnic_transceiver = {value = 0.01, low = 0, high = 0.05}\n")
+    asked = ("--gpus", "100000", "--planes", "8", "--tiers", "2", "--parts", str(file))
+    numbers = document(call, *asked)["failures"][0]["numbers"]
+    mtti, restarts = numbers["mtti"], numbers["restarts"]
+    assert mtti["value"] == pytest.approx(86_400 / restarts["value"])
+    assert (mtti["low"], mtti["high"]) == (pytest.approx(86_400 / restarts["high"]), None)
+    assert " or more" in call("plan", *asked).out
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

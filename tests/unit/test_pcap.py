@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +27,7 @@ from testbed.pcap.annotate import annotate
 from testbed.pcap.convert import write_captures
 from testbed.pcap.index import CaptureFile, read_index
 from testbed.pcap.link_events import LinkEvent, link_events
-from testbed.pcap.raw import About, FrameKind, RawCapture, raw_name
+from testbed.pcap.raw import About, FrameKind, RawCapture, frame_header, raw_name
 from testbed.report.capture_facts import capture_line
 from testbed.report.summary import summary_text
 from testbed.wireview.capture import CaptureReader
@@ -33,7 +35,7 @@ from testbed.wireview.decode import decode
 from testbed.wireview.select import PacketFilter
 from tests import documented
 from tests.captures import frame
-from tests.rings import WALL_AHEAD_NS, Passing, RingFile
+from tests.rings import WALL_AHEAD_NS, Passing, RingFile, block
 
 ABOUT = About(LINK, "p0-t0-0", "up1", 160, 1 << 20)
 SNAP_BYTES = 160
@@ -240,6 +242,36 @@ def test_a_spoilt_block_is_damage_and_no_exception(tmp_path_factory: pytest.Temp
     raw = RawCapture(content.write(tmp_path_factory.mktemp("ring") / "spoilt.ring"))
     frames = [bytes(each.packet.frame) for each in raw]
     assert frames[0] == data(1)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=100))
+def test_whatever_a_ring_holds_it_is_converted_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, monotonic_ns: int, wall_ns: int, noise: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    whole = block([passing(0.1)])
+    content = RingFile(ABOUT).mark(FrameKind.BEGIN, at(0))
+    content.content += frame_header(FrameKind.BLOCK, len(whole), 0, (monotonic_ns, wall_ns)) + whole + noise
+    RunFolder().write(folder)
+    path = content.write(folder / "pcap" / raw_name(LINK))
+    with suppress(RunError):
+        write_captures(load_record(folder))
+    assert path.exists() != bool(read_index(folder))
+
+
+@pytest.mark.parametrize("spoilt", [{"snap_bytes": -1}, {"snap_bytes": "many"}, {"link": [LINK]}, {"link": {}}, {}])
+def test_a_damaged_ring_takes_no_verdict_away(tmp_path: Path, spoilt: dict[str, Any]) -> None:
+    RunFolder().write(tmp_path)
+    content, whole = RingFile(replace(ABOUT, **spoilt)), block([passing(0.1)])
+    clocks = (at(0.1), at(0.1) + WALL_AHEAD_NS) if spoilt else (1 << 62, -(1 << 62))
+    content.content += frame_header(FrameKind.BLOCK, len(whole), 0, clocks) + whole
+    path = content.write(tmp_path / "pcap" / raw_name(LINK))
+    shown = StringIO()
+    judge_folder(tmp_path, Console(file=shown, width=300), quiet=True)
+    assert (tmp_path / "verdict.json").exists()
+    assert f"warning: cannot make a capture of {path}: it is damaged: " in shown.getvalue()
+    assert path.exists()
 
 
 def test_a_torn_capture_is_made_readable_and_says_that_it_is_torn(tmp_path: Path) -> None:

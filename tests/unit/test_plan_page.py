@@ -243,3 +243,11 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(call: Call, tmp_path:
     assert ended.status == ExitCode.INCONCLUSIVE
     assert "cannot write" in ended.said[-1]
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("options", ["--gpus 2", "--gpus 8 --tiers 1"])
+def test_curves_that_are_0_everywhere_are_drawn(call: Call, tmp_path: Path, options: str) -> None:
+    """Copper takes nothing, and one tier has no other cables."""
+    page = tmp_path / "x.html"
+    ended = call("plan", *options.split(), "--nic-cable", "dac", "--html", str(page))
+    assert (ended.status, page.exists()) == (ExitCode.PASS, True), ended.err

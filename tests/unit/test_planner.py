@@ -242,6 +242,14 @@ def test_parts_of_the_users_join_the_shipped_ones(call: Call, tmp_path: Path) ->
     assert new["numbers"]["most_nics"]["value"] == 524_288
 
 
+def test_a_switch_of_the_users_replaces_the_shipped_one_however_it_is_written(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text('[switch."51.2t"]\nlogical_ports = 512\nwatts = 700\n')
+    for written in ("51.2t", "51.2T"):
+        ended = call("plan", "--switch", written, "--tiers", "2", "--parts", str(file), "--json", "-")
+        assert json.loads(ended.out)["designs"][0]["rests_on"]["switch_watts"]["value"] == 700
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import record_run
-from test_checks_folder import RTT_NS, SCENARIO, RunFolder, at, ev
+from test_checks_folder import RTT_NS, SCENARIO, RunFolder, at, ev, fault
 from test_checks_judge import break_off
 from test_checks_outage import stall, watched
 from test_compare_transports import TCP, three, variant
@@ -41,7 +41,7 @@ def test_mrc_is_priced_by_its_round_trips(tmp_path: Path) -> None:
     assert recovery.mark is Provenance.MEASURED
     assert recovery.value == pytest.approx(0.149 / (RTT_NS / 1e9) * RTT_S)
     assert (recovery.low, recovery.high) == pytest.approx(((0.05 + 0.149) / 2 / 0.025 * RTT_S, recovery.value))
-    for told in (run.name, "recovery.p100 in 1 of 1 fault,", "5.96 base RTTs of 25 ms", "over srv6", "x 10 us"):
+    for told in (run.name, "recovery.p100 in 1 of 1 occurrence,", "5.96 base RTTs of 25 ms", "over srv6", "x 10 us"):
         assert told in recovery.source
     assert found["MRC: stall, in round trips"].stall.value == pytest.approx(0.1 / 0.025 * RTT_S)
 
@@ -81,6 +81,38 @@ def test_a_stall_of_mrc_that_only_the_heal_ended_lasts_as_long_as_the_fault(tmp_
     assert "MRC: recovery, in seconds" not in found
 
 
+def flapped(*stalls: dict[str, Any]) -> RunFolder:
+    """The link fell twice, for 1 s; an EV was retired 0.149 s after the first time, and 0.05 s after the second."""
+    folder = watched(*stalls)
+    once, twice = "at: 3500ms, link-down: ", "at: 3500ms, link-flap: "
+    folder.scenario = SCENARIO.replace(once, twice).replace("for: 1s", "period: 2500ms, count: 2, duty: 0.4")
+    again = [("inject", "invoke", 6), ("inject", "ok", 6.001), ("heal", "invoke", 7), ("heal", "ok", 7.002)]
+    folder.history[6:6] = [fault(op, kind, seconds, cycle=1) for op, kind, seconds in again]
+    for line in folder.history:
+        line |= {"kind": "link-flap"} if "fault" in line else {}
+    folder.events.append(ev("h0", "h2", 0, 1, 6.1, "GOOD", "ASSUMED_BAD", lost=6.05))
+    return folder
+
+
+def test_each_time_that_a_link_falls_counts_by_itself(tmp_path: Path) -> None:
+    """A rate of single flaps is multiplied by it, so the worst of all must not stand for each."""
+    stalls = stall("h0", "h1", 3.55, 3.65), stall("h0", "h1", 6.05, 6.35)
+    found = prices(record_run(tmp_path / "run", flapped(*stalls)))
+    recovery, stood = (found[f"MRC: {what}, in round trips"].stall for what in ("recovery", "stall"))
+    assert recovery.value == pytest.approx((0.149 + 0.05) / 2 / 0.025 * RTT_S)
+    assert (recovery.low, recovery.high) == pytest.approx((0.05 / 0.025 * RTT_S, 0.149 / 0.025 * RTT_S))
+    assert "recovery.p100 in 2 of 2 occurrences, 2-5.96 base RTTs" in recovery.source
+    assert stood.value == pytest.approx((0.1 + 0.3) / 2 / 0.025 * RTT_S)
+    assert "stall.p100 in 2 of 2 occurrences, 4-12 base RTTs" in stood.source
+
+
+def test_a_stall_counts_whole_in_each_occurrence_that_may_have_caused_it(tmp_path: Path) -> None:
+    long = prices(record_run(tmp_path / "both", flapped(stall("h0", "h1", 4.6, 6.1))))
+    assert "stall.p100 in 2 of 2 occurrences, 60 base" in long["MRC: stall, in round trips"].stall.source
+    short = prices(record_run(tmp_path / "one", flapped(stall("h0", "h1", 6.05, 6.35))))
+    assert "stall.p100 in 1 of 2 occurrences, 12 base" in short["MRC: stall, in round trips"].stall.source
+
+
 def test_a_stall_no_longer_than_without_faults_is_not_the_faults(tmp_path: Path) -> None:
     found = prices(record_run(tmp_path / "usual", watched(stall("h0", "h1", 3.55, 3.65), stall("h2", "h3", 1, 1.1))))
     assert list(found) == ["MRC: recovery, in round trips"]
@@ -104,7 +136,7 @@ def test_repeats_count_together_and_settings_tell_others_apart(tmp_path: Path) -
         ("MRC (ev_active=2)", ("c",)),
         ("MRC (ev_active=128)", ("a", "b")),
     ]
-    assert [each.faults for each in waits] == [1, 2]
+    assert [each.occurrences for each in waits] == [1, 2]
 
 
 def test_variants_and_scenarios_tell_runs_over_one_transport_apart(tmp_path: Path) -> None:

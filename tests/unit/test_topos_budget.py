@@ -115,6 +115,24 @@ def test_a_folded_fabric_is_told_the_rate_to_write(planes: int, hosts: int, pps:
     assert bool(told) == (cpus(folded(written), full_load(folded(written)), "tcp") > capacity.cpus)
 
 
+def test_small_packets_are_suggested_for_as_what_they_cost() -> None:
+    shape = replace(QUICKSTART, payload_bytes=1024)
+    (warning,) = budget(shape, TWO_CORES).warnings
+    assert "take 3.9 CPUs" in warning.text
+    assert "; port_rate 3.45 Mb/s with rtt 145 ms fits" in warning.text
+    slower = replace(shape, port_rate_bps=3_450_000, rtt_ns=145_000_000)
+    standard = cpus(QUICKSTART, full_load(QUICKSTART), MRC)
+    assert 0.98 * standard < cpus(slower, full_load(slower), MRC) <= standard
+
+
+@given(st.integers(64, 4096), st.sampled_from(sorted(USUAL_PPS)))
+def test_whatever_packets_hold_a_rate_that_fits_is_found(payload_bytes: int, transport: str) -> None:
+    capacity = usual_capacity(transport)
+    shape = replace(QUICKSTART, payload_bytes=payload_bytes, port_rate_bps=50_000_000, rtt_ns=10_000_000)
+    (warning,) = budget(shape, capacity).warnings
+    assert warning.text.endswith(" fits")
+
+
 def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() -> None:
     shape = replace(QUICKSTART, port_rate_bps=6_250_000)
     (warning,) = budget(shape, TWO_CORES).warnings

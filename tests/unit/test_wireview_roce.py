@@ -104,8 +104,29 @@ def test_decode_counts_and_shows_them(capture: Path, capsys: pytest.CaptureFixtu
     decode(capture, PacketFilter(), None, machine=False, fields=False)
     text = capsys.readouterr().out
     assert "RC_WRITE_FIRST    qp 0x10 psn" in text
-    assert "NAK_SEQUENCE" in text
+    assert "NAK_SEQUENCE msn" in text
+    naks = sum(row.get("syndrome") == "NAK_SEQUENCE" for row in rows)
+    assert summary["nacks"] == {"NAK_SEQUENCE": naks}
+    assert (summary["retransmitted"], summary["paths"][way]["retransmitted"]) == (None, None)
+    assert "retransmissions  not told by RoCE" in text
+    assert f"NACKs            {naks} NAK_SEQUENCE" in text
     assert "CNP               qp 0x10 slow down" in text
+
+
+@pytest.mark.parametrize(
+    ("reth", "immediate"), [((0x7F0012345678, 5, 4104), None), (None, 0x42)], ids=["selective", "go-back-n"]
+)
+def test_the_address_of_selective_recovery_is_no_immediate(
+    reth: tuple[int, int, int] | None, immediate: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    buffer = memoryview(bytearray(5000))
+    payload = memoryview(b"\xff" * 40 if reth is None else bytes(8))
+    size = wire.emit_data(buffer, wire.WRITE_LAST_IMM, 5, 77, reth, payload, 0x42)
+    segment = udp(bytes(buffer[:size]))
+    path = tmp_path / "last.pcap"
+    pcap(path, [ETHERNET + ipv6("fd00:1::1", "fd00:1::2", 17, len(segment), 0, 0) + segment])
+    (row,), _ = decoded(path, capsys)
+    assert row.get("immediate") == immediate
 
 
 def test_data_that_the_capture_cut_is_shown_with_its_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,8 +100,9 @@ def key(number: int) -> Markup:
 
 
 def _round_levels(greatest: float) -> list[float]:
-    """From 0 to where `greatest` has room, three to seven."""
-    power = 10 ** floor(log10(greatest or 1))
+    """From 0 to where `greatest` has room, three to seven; to 1 where nothing is above 0."""
+    greatest = greatest or 1
+    power = 10 ** floor(log10(greatest))
     step = next(one * power for one in (0.2, 0.5, 1, 2) if greatest / (one * power) <= 5.5)
     return [turn * step for turn in range(ceil(greatest / step * 1.001) + 1)]
 
