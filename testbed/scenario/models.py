@@ -212,7 +212,7 @@ class Scenario(Model):
 
     def at_scale(self) -> Scenario:
         """The same as it will be run, if it is not yet: times and rates as `scale` wants them."""
-        speed = self.scale.speed(self.fabric.port_rate_bps)
+        speed = self.scale.speed(self.as_written.fabric.port_rate_bps)
         if speed == self._speed:
             return self
         copy = self.model_copy()
