@@ -97,10 +97,15 @@ def node_shells(owner: int) -> dict[str, int]:
         except OSError:
             continue  # it has just ended
         children.setdefault(parent, []).append(int(stat.parent.name))
-    return {name: pid for pid in _descendants(owner, children) if (name := _node_of(pid))}
+    shells: dict[str, int] = {}
+    for pid in _descendants(owner, children):
+        if name := _node_of(pid):
+            shells.setdefault(name, pid)  # what a shell forks is called as the shell until it executes something else
+    return shells
 
 
 def _descendants(pid: int, children: dict[int, list[int]]) -> Iterator[int]:
+    """Parents before their children."""
     for child in children.get(pid, []):
         yield child
         yield from _descendants(child, children)

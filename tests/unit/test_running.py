@@ -19,12 +19,14 @@ from topos.plan import Plan
 
 SUPERVISOR = """
 import os, subprocess
-shell = subprocess.Popen(["bash", "-c", "sleep 60; true", "mininet:h0"])
+shell = subprocess.Popen(["bash", "-c", "(sleep 60; true) & echo; wait", "mininet:h0"], stdout=subprocess.PIPE)
+shell.stdout.readline()
 print(os.getpid(), flush=True)
 shell.wait()
 """
 OWNER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SUPERVISOR!r}]); sys.stdin.read()"
-"""Goes on when its supervisor has ended, as with a verdict or the next run of a batch."""
+"""Goes on when its supervisor has ended, as with a verdict or the next run of a batch. Its shell has forked one that is
+called as it is."""
 PLAN = cast(Plan, SimpleNamespace(node_names=["h0"]))
 OVER = "^the run is over, and its fabric is gone$"
 
