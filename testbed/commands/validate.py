@@ -88,11 +88,13 @@ def _tell_predictions(cells: Sequence[Cell]) -> None:
     from testbed.report.prediction import prediction_lines
     from testbed.scenario import in_brackets
 
-    cells_by_lines: dict[tuple[str, ...], list[str]] = {}
+    cells_by_lines: dict[tuple[float, tuple[str, ...]], list[str]] = {}
     for cell in cells:
-        cells_by_lines.setdefault(tuple(prediction_lines(cell.scenario)), []).append(in_brackets(cell.settings))
-    for lines, names in cells_by_lines.items():
-        say(f"  without faults{''.join(f' {name}' for name in names if name)}:")
+        key = (cell.scenario.speed, tuple(prediction_lines(cell.scenario)))
+        cells_by_lines.setdefault(key, []).append(in_brackets(cell.settings))
+    for (speed, lines), names in cells_by_lines.items():
+        scaled = "" if speed == 1 else f", {speed:g} times as fast as written"
+        say(f"  without faults{''.join(f' {name}' for name in names if name)}{scaled}:")
         for line in lines:
             say(f"    {line}")
 

@@ -96,7 +96,8 @@ def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
         least = statistic(found, "p50") if found and what == RECOVERY else longest
         # A QP may stand still that long without any fault, as while many of a host begin at once.
         if longest > usual_s and record.base_rtt_ns:
-            yield _Seen(what, record, outage, FaultWait(least or longest, longest, record.base_rtt_ns / 1e9))
+            rtt_s, speed = record.base_rtt_ns / 1e9, record.scenario.speed
+            yield _Seen(what, record, outage, FaultWait(least or longest, longest, rtt_s, speed))
 
 
 def _usual_stall_s(record: RunRecord) -> float:
@@ -129,32 +130,35 @@ def _in_seconds(seen: Sequence[_Seen]) -> str:
     timers = [f"{timer.what} of {time_words(timer.ns)}" for timer in software_timers(scenario)]
     timers += _own_timers(scenario) if chooses_paths(scenario) else []
     if not chooses_paths(scenario) or any(map(_until_healed, seen)):
-        timers.append(f"how long faults last, {_lengths([one for each in seen for one in outages(each.record)])} here")
+        timers.append(f"how long faults last, {_lengths(seen)} here")
     return f"set in seconds: {', and '.join(timers)}" if timers else ""
 
 
 def _until_healed(seen: _Seen) -> bool:
-    """Whether a stall lasted about as long as the fault at its longest, so that only the heal ended it."""
-    lasted = [
-        one.healed_ns - one.injected_ns
-        for one in outages(seen.record)
-        if one.fault == seen.outage.fault and one.healed_ns
-    ]
-    return seen.what == STALL and seen.wait.longest_s * 1e9 >= AS_LONG * max(lasted, default=inf)
+    """Whether a stall lasted about as long as this occurrence of the fault, so that only the heal ended it."""
+    one = seen.outage
+    lasted_ns = inf if one.healed_ns is None else one.healed_ns - one.injected_ns
+    return seen.what == STALL and seen.wait.longest_s * 1e9 >= AS_LONG * lasted_ns
 
 
 def _own_timers(scenario: Scenario) -> list[str]:
     """Timers of MRC that do not count in T: those that the scenario sets, and the least where T is that short."""
-    endpoint = scenario.endpoint
+    written = scenario.as_written
+    endpoint = written.endpoint
     given = {"endpoint.timeout": endpoint.timeout_ns, "endpoint.reorder_time": endpoint.reorder_ns}
     timers = [f"{key} of {time_words(ns)}" for key, ns in given.items() if ns]
-    floor_ns = scenario.shape().least_ns(FLOOR_NS)
-    short = _TIMEOUT_T * scenario.fabric.rtt_ns < floor_ns and endpoint.timeout_ns is None
+    floor_ns = written.shape().least_ns(FLOOR_NS)
+    short = _TIMEOUT_T * written.fabric.rtt_ns < floor_ns and endpoint.timeout_ns is None
     return [*timers, f"MRC's least timeout of {time_words(floor_ns)}"] if short else timers
 
 
-def _lengths(seen: Sequence[Outage]) -> str:
-    """`800 ms to 3 s`."""
-    healed = [outage.healed_ns - outage.injected_ns for outage in seen if outage.healed_ns is not None]
+def _lengths(seen: Sequence[_Seen]) -> str:
+    """Of all occurrences of these runs, as written: `800 ms to 3 s`."""
+    healed = [
+        (outage.healed_ns - outage.injected_ns) * each.record.scenario.speed
+        for each in seen
+        for outage in outages(each.record)
+        if outage.healed_ns is not None
+    ]
     low, high = (time_words(ns) for ns in (min(healed, default=0), max(healed, default=0)))
     return low if low == high else f"{low} to {high}"

@@ -7,32 +7,46 @@ from pathlib import Path
 from typing import NamedTuple
 
 from testbed.scenario import Cell, Scenario, load_cells, load_scenario
+from testbed.scenario.keys import whole_value
+from testbed.scenario.matrix import VARIANT
 
 
 class Beside(NamedTuple):
-    """Two scenarios that are compared. `settings`: of the student's cell; empty for the file without its matrix."""
+    """Two scenarios that are compared, as written, at whatever scale they are run. `settings`: of the student's cell;
+    empty for the file without its matrix. `handed_out`: the keys that a variant of the starter's own sets there."""
 
     mine: Scenario
     starter: Scenario
     settings: tuple[str, ...] = ()
+    handed_out: tuple[str, ...] = ()
 
 
 def beside(mine: Path, starter: Path) -> Iterator[Beside]:
     """The files, then every cell that would be run: a matrix or a variant changes what the file says. Raises
     ScenarioError, UsageError."""
-    base = load_scenario(starter)
-    yield Beside(load_scenario(mine), base)
+    own, base = load_scenario(mine).as_written, load_scenario(starter).as_written
+    yield Beside(own, base)
     theirs = load_cells(starter)
     for cell in load_cells(mine):
         if cell.settings:
-            settings = _words(cell)
-            yield Beside(cell.scenario, _origin(settings, theirs) or base, settings)
+            origin = _origin(cell, theirs) or base
+            settings = tuple(map(str, cell.settings))
+            yield Beside(cell.scenario.as_written, origin.as_written, settings, _handed_out(cell, own, base))
 
 
-def _origin(settings: Sequence[str], starters: Sequence[Cell]) -> Scenario | None:
+def _origin(cell: Cell, starters: Sequence[Cell]) -> Scenario | None:
     """The starter's cell that has no other settings; with further axes of the student's own it is still that one."""
-    return next((one.scenario for one in starters if one.settings and set(_words(one)) <= set(settings)), None)
+    mine = _settings(cell)
+    return next((one.scenario for one in starters if one.settings and _settings(one) <= mine), None)
 
 
-def _words(cell: Cell) -> tuple[str, ...]:
-    return tuple(map(str, cell.settings))
+def _settings(cell: Cell) -> frozenset[tuple[str, str]]:
+    """Whatever name a cell is shown by, which depends on the others of its axis."""
+    return frozenset((setting.key, whole_value(setting.value)) for setting in cell.settings)
+
+
+def _handed_out(cell: Cell, own: Scenario, base: Scenario) -> tuple[str, ...]:
+    """Keys of the cell's variant, if the starter has just this variant."""
+    name = next((setting.value for setting in cell.settings if setting.key == VARIANT), None)
+    changes = (base.variants or {}).get(name) if name else None
+    return tuple(changes) if changes and (own.variants or {}).get(name) == changes else ()

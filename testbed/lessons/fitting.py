@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from testbed.errors import Problem, ScenarioError
 from testbed.expect import METRICS, ExpectError, Figure, parse_expectation, parse_figure
+from testbed.lessons.beside import beside
 from testbed.lessons.cells import InCell, bracketed, is_meant
 from testbed.lessons.expression import ExpressionTerm, TermKind
 from testbed.lessons.kinds import PathAddress, RetiredEv, TargetOf
 from testbed.lessons.lesson import PASSES, Lesson, LessonQuestion, Stage
 from testbed.lessons.reading import YamlFile
-from testbed.lessons.requirements import misfit
+from testbed.lessons.requirements import Required, misfit
 from testbed.scenario import Scenario, load_cells
 from testbed.scenario.expect_rules import FigureContext, figure_mistakes
 from testbed.scenario.source import KeyPath
@@ -46,9 +47,16 @@ def unfitting(lesson: Lesson, check: YamlFile) -> list[Problem]:
     _Fitting(lesson, check, solved).note()
     by_run = {one.run: one.scenario for one in reversed(starters)}
     for index, required in enumerate(lesson.requires):
-        if wrong := misfit(required.condition, by_run[required.run]):
+        wrong = misfit(required.condition, by_run[required.run]) or _unmet_by_the_solution(lesson, required)
+        if wrong:
             check.complain(("requires", index), wrong)
     return check.problems
+
+
+def _unmet_by_the_solution(lesson: Lesson, required: Required) -> str:
+    solution, start = (lesson.scenario_file(required.run, stage) for stage in (Stage.SOLUTION, Stage.START))
+    why = required.unmet(beside(solution, start))
+    return f"the solution does not meet it: {why}" if why else ""
 
 
 class _Fitting:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.errors import UsageError
 from testbed.lessons.lesson import Answers
 from testbed.lessons.work import RUNS, Work
-from testbed.rundir.files import read_json, write_json
+from testbed.rundir.files import read_json, used_up, write_failed, write_json
 from testbed.rundir.ownership import give
 from testbed.rundir.results import began_s
 
@@ -22,14 +23,20 @@ def _predicted(work: Work, answers: Answers) -> dict[str, Any]:
 
 
 def note_predictions(work: Work, answers: Answers, now_s: float) -> None:
-    """A run begins now. The first predictions stay: who predicts again after a run has seen one."""
+    """A run begins now. The first predictions stay: who predicts again after a run has seen one. Raises RunError where
+    this machine has no room, UsageError for a folder that cannot be written."""
     path = work.folder / RUNS / FILE
-    path.parent.mkdir(exist_ok=True)
-    known = read_json(path) or {}
-    for name, given in _predicted(work, answers).items():
-        if given is not None:
-            known.setdefault(name, {"given": given, "at_s": now_s})
-    write_json(path, known)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        known = read_json(path) or {}
+        for name, given in _predicted(work, answers).items():
+            if given is not None:
+                known.setdefault(name, {"given": given, "at_s": now_s})
+        write_json(path, known)
+    except OSError as error:
+        if used_up(error):
+            raise write_failed(path, error) from error
+        raise UsageError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
     give((path.parent, path))
 
 

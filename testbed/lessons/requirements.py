@@ -33,12 +33,18 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 _HOLDS = re.compile(rf"([a-z0-9_.-]+)\s*({'|'.join(OPERATORS)})\s*(\S.*)")
 
 
+def inside(key: str, other: str) -> bool:
+    """Whether a dotted key is another one or a part of it."""
+    return f"{key}.".startswith(f"{other}.")
+
+
 class Requirement(Protocol):
-    """One condition on a student's scenario. `everywhere`: in the file and in each of its cells; else one suffices."""
+    """One condition on a student's scenario. `everywhere`: in the file and in each of its cells; else in one that is
+    run."""
 
     everywhere: ClassVar[bool]
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, one: Beside) -> str:
         """Why it is not met; empty if it is."""
 
 
@@ -51,13 +57,19 @@ class Required:
     why: str
 
     def unmet(self, cells: Iterable[Beside]) -> str:
-        """Why it is not met, with the lesson's own words; empty if it is. What counts is what is written, at whatever
-        scale it was run."""
-        found = [(self.condition.unmet(one.mine.as_written, one.starter.as_written), one.settings) for one in cells]
-        broken = [" ".join(filter(None, (why, bracketed(settings)))) for why, settings in found if why]
-        if not broken or (len(broken) < len(found) and not self.condition.everywhere):
+        """Why it is not met, with the lesson's own words; empty if it is."""
+        asked = tuple(cells)
+        if not self.condition.everywhere:
+            asked = tuple(one for one in asked if one.settings) or asked
+        broken = [self._broken(one) for one in asked]
+        first = next(filter(None, broken), "")
+        if not first or not (self.condition.everywhere or all(broken)):
             return ""
-        return f"{broken[0]}: {self.why}" if self.why else broken[0]
+        return f"{first}: {self.why}" if self.why else first
+
+    def _broken(self, one: Beside) -> str:
+        found = self.condition.unmet(one)
+        return " ".join(filter(None, (found, bracketed(one.settings)))) if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +80,12 @@ class Same:
     everywhere: ClassVar[bool] = True
     keys: tuple[str, ...]
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, one: Beside) -> str:
         """The first key that differs."""
         keys = self.keys
         if ALL in keys:
-            keys = tuple(key for key in scenario.model_dump(by_alias=True) if key not in _NOT_COMPARED)
-        other = next((key for key in keys if value_of(scenario, key) != value_of(starter, key)), None)
+            keys = tuple(key for key in one.mine.model_dump(by_alias=True) if key not in _NOT_COMPARED)
+        other = next((key for key in keys if value_of(one.mine, key) != value_of(one.starter, key)), None)
         return f"{other} must stay as it was" if other else ""
 
 
@@ -85,15 +97,16 @@ class Changed:
     everywhere: ClassVar[bool] = False
     keys: tuple[str, ...]
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, one: Beside) -> str:
         """The first key that is still the same."""
-        same = next((key for key in self.keys if value_of(scenario, key) == value_of(starter, key)), None)
+        same = next((key for key in self.keys if value_of(one.mine, key) == value_of(one.starter, key)), None)
         return f"{same} is still as it was; change it" if same else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A key compared with a value, which is written as in a scenario: `fabric.rtt >= 20ms`."""
+    """A key compared with a value, which is written as in a scenario: `fabric.rtt >= 20ms`. What a variant of the
+    starter's own says is not the student's."""
 
     word: ClassVar[str] = "holds"
     everywhere: ClassVar[bool] = True
@@ -101,9 +114,11 @@ class Holds:
     op: str
     written: str
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, one: Beside) -> str:
         """What it is instead."""
-        value, bound = value_of(scenario, self.key), self.bound(starter)
+        if any(inside(self.key, key) or inside(key, self.key) for key in one.handed_out):
+            return ""
+        value, bound = value_of(one.mine, self.key), self.bound(one.starter)
         if value is None:
             return f"{self.key} must be there, and {self.op} {self.written}"
         return "" if _COMPARE[self.op](value, bound) else f"{self.key} must be {self.op} {self.written}"
@@ -127,10 +142,11 @@ class Hit:
     from_ns: int = 0
     to_ns: int = 0
 
-    def unmet(self, scenario: Scenario, starter: Scenario) -> str:
+    def unmet(self, one: Beside) -> str:
         """Those that are not hit."""
+        scenario = one.mine
         faults = scenario.written_occurrences(scenario.seed)
-        hit = {same_name(target) for one in faults if self._counts(one) for target in one.targets}
+        hit = {same_name(target) for fault in faults if self._counts(fault) for target in fault.targets}
         left = [name for name in self.wanted(scenario) if same_name(name) not in hit]
         some = f"{', '.join(left[:3])}{f' and {len(left) - 3} more' if len(left) > 3 else ''}"
         return f"no {self.kind or 'fault'}{self._when()} hits {some}" if left else ""

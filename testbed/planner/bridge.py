@@ -18,11 +18,12 @@ from testbed.planner.recovery import PathRecovery
 @dataclass(frozen=True, slots=True)
 class FaultWait:
     """In one occurrence of a fault, in one run, in s: the least that counts and the longest, which the job waits for.
-    `rtt_s`: the base RTT of the run."""
+    `rtt_s`: the base RTT of the run. `speed`: how many times faster the run was than it is written."""
 
     least_s: float
     longest_s: float
     rtt_s: float
+    speed: float = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,15 @@ def priced(measured: MeasuredWaits, rtt: MarkedNumber) -> Iterator[PathRecovery]
 
 
 def _in_seconds(measured: MeasuredWaits, told: str) -> MarkedNumber:
-    source = f"{told}; {measured.in_seconds}: in seconds as measured"
-    longest = [wait.longest_s for wait in measured.waits]
-    least = min(wait.least_s for wait in measured.waits)
+    source = f"{told}; {measured.in_seconds}: in seconds as {_measured_at(measured)}"
+    longest = [wait.longest_s * wait.speed for wait in measured.waits]
+    least = min(wait.least_s * wait.speed for wait in measured.waits)
     return MarkedNumber(mean(longest), "s", Provenance.MEASURED, source, least, max(longest))
+
+
+def _measured_at(measured: MeasuredWaits) -> str:
+    speed = max(wait.speed for wait in measured.waits)
+    return "measured" if speed == 1 else f"written, {speed:g} times those measured"
 
 
 def _in_round_trips(measured: MeasuredWaits, rtt: MarkedNumber, source: str) -> MarkedNumber:

@@ -160,12 +160,17 @@ def _refuse_mixtures(folder: SweepFolder, cells: Iterable[GatheredCell]) -> None
 
 
 def compared_runs(found: Gathered, file: str) -> list[ComparedRun]:
-    """The believed runs of the cells of a scenario file. Raises RecordError for a malformed cell.json."""
-    return [
+    """The believed runs of the cells of a scenario file; those of several versions are no repeats. Raises RecordError
+    for a malformed cell.json."""
+    there = [one for one in found.believed() if one.cell.file == file and one.document.get("run")]
+    runs = [
         ComparedRun.from_cell(one.document["run"], one.folder, str((one.document.get("machine") or {}).get("host", "")))
-        for one in found.believed()
-        if one.cell.file == file and one.document.get("run")
+        for one in there
     ]
+    versions = [version_words(one.document) for one in there]
+    if len(set(versions)) < 2:
+        return runs
+    return [run.on_side(version) for run, version in zip(runs, versions, strict=True)]
 
 
 def matrix_files(found: Gathered) -> list[str]:

@@ -14,6 +14,7 @@ from testbed.report.frames.schema import TABLES
 from testbed.rundir.lines import HISTORY
 from testbed.rundir.ownership import give
 from testbed.scenario.keys import value_text
+from testbed.sweep.code import version_words
 from testbed.sweep.folder import CellTry
 from testbed.sweep.gather import Gathered
 
@@ -64,14 +65,15 @@ def write_tables(found: Gathered, names: Sequence[str]) -> list[Path]:
 
     written = [_write(found.folder.path, SWEEP, pd.DataFrame(list(_rows(found))))]
     for name in names:
-        parts = [_of_run(one.folder, one.cell.id, name) for one in found.believed() if _has_evidence(one)]
+        parts = [_of_run(one, name) for one in found.believed() if _has_evidence(one)]
         written.append(_write(found.folder.path, name, pd.concat(parts) if parts else pd.DataFrame()))
     return written
 
 
-def _of_run(folder: Path, cell: str, name: str) -> pd.DataFrame:
-    frame: pd.DataFrame = getattr(Run(folder), name).copy()
-    frame.insert(0, "cell", cell)
+def _of_run(one: CellTry, name: str) -> pd.DataFrame:
+    frame: pd.DataFrame = getattr(Run(one.folder), name).copy()
+    frame.insert(0, "cell", one.cell.id)
+    frame.insert(1, "version", version_words(one.document))
     return frame
 
 

@@ -386,6 +386,11 @@ def test_validate_predicts_on_request_with_formulas_and_once_for_equal_cells(cal
     assert max(map(len, said)) <= 120
 
 
+def test_validate_says_that_it_predicts_a_run_at_scale(call: Call) -> None:
+    ended = call("validate", QUICKSTART, "--predict", "--set", "world=virtual", "--set", "scale=real")
+    assert "  without faults, 8000 times as fast as written:\n    packet" in ended.out
+
+
 def test_validate_predicts_for_every_shipped_scenario(call: Call) -> None:
     for one in shipped():
         lines = call("validate", one.name, "--predict").out.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -13,8 +14,11 @@ import pytest
 
 from testbed.errors import ExitCode, MissingCapability, UsageError
 from testbed.lessons import new
+from testbed.lessons.beside import beside
 from testbed.lessons.grades import lesson_folders
 from testbed.lessons.load import load_lesson
+from testbed.lessons.reading import Keys, YamlFile
+from testbed.lessons.requirements import read_required
 from testbed.lessons.shelf import LESSONS
 from tests.unit.calls import Call, Ended
 
@@ -328,8 +332,22 @@ def test_a_folder_that_cannot_be_written_ends_no_grading(lesson: Lesson, tmp_pat
         lesson("start", "mine", f"class/{student}")
         solved(tmp_path / "class" / student)
     (tmp_path / "class/anna/runs").symlink_to(tmp_path / "gone")
-    assert lesson("grade", "class", "--virtual", "--lesson", "mine").status in (0, ExitCode.INCONCLUSIVE)
-    assert rows(tmp_path)[1] == ("bo", "mine", "4", "4", "pass")
+    ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
+    assert ended.status == 0
+    assert "anna/runs: cannot be written: File exists" in ended.out
+    assert rows(tmp_path) == [("anna", "mine", "0", "4", "fail"), ("bo", "mine", "4", "4", "pass")]
+
+
+def test_a_full_disk_costs_no_student_anything(lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson("start", "mine", "class/anna")
+    solved(tmp_path / "class/anna")
+
+    def full(path: Path, _: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("testbed.lessons.predictions.write_json", full)
+    assert lesson("grade", "class", "--virtual", "--lesson", "mine").status == ExitCode.INCONCLUSIVE
+    assert rows(tmp_path) == [("anna", "mine", "0", "0", "inconclusive")]
 
 
 def test_a_folder_that_is_closed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,6 +374,61 @@ def test_no_cell_gets_round_a_requirement(lesson: Lesson, tmp_path: Path, axis: 
     told = "fabric.planes must be == 8 [planes=4]" if "matrix" in axis else "fabric.port_rate must stay as it was [a]"
     assert f"scenario.yaml: {told}" in ended.out, ended.err
     assert not (tmp_path / "anna/runs").exists()
+
+
+ONE = "{hosts: all, steps: 3, compute: 50ms, allreduce: 1MiB}"
+TWO, THREE = ONE.replace("1MiB", "2MiB"), ONE.replace("1MiB", "3MiB")
+
+
+def met(tmp_path: Path, condition: str, mine: str, starter: str) -> str:
+    """Why a condition is not met by a file with these lines, where the starter has those."""
+    start = (TEMPLATE / "start.yaml").read_text()
+    for name, more in (("mine", mine), ("start", starter)):
+        (tmp_path / f"{name}.yaml").write_text(start + more)
+    (tmp_path / "check.yaml").write_text(f"requires: [{{{condition}}}]\n")
+    file = YamlFile.read(tmp_path / "check.yaml")
+    required = read_required(Keys(file, ("requires", 0), file.source.data["requires"][0]), ["scenario"])
+    assert required
+    assert not file.problems
+    return required.unmet(beside(tmp_path / "mine.yaml", tmp_path / "start.yaml"))
+
+
+def test_what_the_starters_own_variant_sets_is_not_the_students(tmp_path: Path) -> None:
+    starter = "variants: {fast: {fabric.port_rate: 50mbit}, mine: {}}\n"
+    assert met(tmp_path, "holds: fabric.port_rate <= 12.5mbit", starter, starter) == ""
+    own = starter.replace("mine: {}", "mine: {fabric.port_rate: 50mbit}")
+    told = met(tmp_path, "holds: fabric.port_rate <= 12.5mbit", own, starter)
+    assert told == "fabric.port_rate must be <= 12.5mbit [mine]"
+
+
+def test_a_change_counts_where_it_is_run(tmp_path: Path) -> None:
+    condition = "changed: fabric.rtt"
+    assert (
+        met(tmp_path, condition, "matrix: {fabric.rtt: [40ms]}\n", "")
+        == "fabric.rtt is still as it was; change it [rtt=40ms]"
+    )
+    assert met(tmp_path, condition, "matrix: {fabric.rtt: [40ms, 60ms]}\n", "") == ""
+
+
+def test_cells_are_held_against_the_starters_whatever_they_are_called(tmp_path: Path) -> None:
+    """A third value makes the names of the other two longer."""
+    mine, starter = (
+        f"matrix: {{workload: [[{{train: {ONE}}}], [{{train: {TWO}}}]{more}]}}\n"
+        for more in (f", [{{train: {THREE}}}]", "")
+    )
+    assert "[workload" in met(tmp_path, "same: workload", mine, starter)
+    assert met(tmp_path, "same: workload", starter, starter) == ""
+    third = met(tmp_path, "same: workload", mine, starter)
+    assert "3MiB" in third, "it is the third that differs"
+
+
+def test_a_lesson_whose_solution_breaks_what_it_requires_is_told(lesson: Lesson, tmp_path: Path) -> None:
+    check = tmp_path / "mine/check.yaml"
+    check.write_text(check.read_text().replace("requires:\n", "requires:\n  - holds: fabric.planes <= 4\n"))
+    ended = lesson("start", "mine", "anna")
+    assert ended.status == ExitCode.USAGE
+    assert "check.yaml:12:" in ended.err
+    assert "the solution does not meet it: fabric.planes must be <= 4" in ended.err
 
 
 def test_again_is_no_choice_of_the_page(lesson: Lesson) -> None:

@@ -17,6 +17,8 @@ from test_compare_transports import TCP, three, variant
 
 from testbed.app.comparison import compare_folders
 from testbed.app.measured import measured_waits
+from testbed.compare.runs import load_runs
+from testbed.compare.waits import waits_of
 from testbed.errors import UsageError
 from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
 from testbed.planner.numbers import MarkedNumber, Provenance
@@ -111,6 +113,25 @@ def test_a_stall_counts_whole_in_each_occurrence_that_may_have_caused_it(tmp_pat
     assert "stall.p100 in 2 of 2 occurrences, 60 base" in long["MRC: stall, in round trips"].stall.source
     short = prices(record_run(tmp_path / "one", flapped(stall("h0", "h1", 6.05, 6.35))))
     assert "stall.p100 in 1 of 2 occurrences, 12 base" in short["MRC: stall, in round trips"].stall.source
+
+
+def test_a_stall_is_held_against_the_occurrence_that_it_was_in(tmp_path: Path) -> None:
+    """As a comparison does: a short flap may have held it up, whatever others of the same fault lasted."""
+    folder = flapped(stall("h0", "h1", 6.02, 6.12))
+    for line in folder.history:
+        if line.get("cycle") == 1 and line.get("fault") and line["op"] == "heal":
+            line["t_ns"] -= 900_000_000
+    found = prices(record_run(tmp_path / "short", folder))
+    assert "how long faults last, 101 ms to 1 s here" in found["MRC: stall, in seconds"].stall.source
+
+
+def test_seconds_of_a_scaled_run_are_those_of_the_scenario_as_written(tmp_path: Path) -> None:
+    keys = "world: virtual\nscale: 1000\ntransport: roce\n"
+    (run,) = load_runs([record_run(tmp_path / "scaled", variant(keys, stall("h0", "h1", 3.55, 3.5584)))])
+    (waits,) = waits_of([run])
+    waited = next(priced(waits, RTT)).stall
+    assert waited.value == pytest.approx(8.4)
+    assert "in seconds as written, 1000 times those measured" in waited.source
 
 
 def test_a_stall_no_longer_than_without_faults_is_not_the_faults(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from calls import Call
 from swept import FAIL, MACHINE, PASS, RECORDED_SCENARIO, SPOILT, keep, planned, real_document
 
 from testbed.compare.comparison import compare
-from testbed.compare.runs import ComparedRun, load_run
+from testbed.compare.runs import SIDE, ComparedRun, load_run
 from testbed.errors import ExitCode, UsageError
 from testbed.sweep import tables
 from testbed.sweep.evidence import unpack
 from testbed.sweep.folder import SweepFolder
-from testbed.sweep.gather import gather
+from testbed.sweep.gather import compared_runs, gather
 
 AXIS = ("endpoint.ev_active=2,4",)
 
@@ -176,6 +176,29 @@ def test_the_fails_of_another_version_do_not_hide_behind_passes(tmp_path: Path) 
     assert found.exit_code is ExitCode.FAIL
     assert [cell.home.path for cell in found.cells] == [mine.path] * 2 + [theirs.path] * 2
     assert gather(mine.path, ()).totals == "2 cells: 2 pass"
+
+
+def test_runs_of_several_versions_are_no_repeats(
+    tmp_path: Path, real: tuple[dict[str, Any], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+    for version in ("0.1.0", "0.2.0"):
+        (tmp_path / version).mkdir()
+        monkeypatch.chdir(tmp_path / version)
+        planned_by(Path(), "sweep", version)
+        folder = SweepFolder(tmp_path / version / "sweep")
+        folders.append(folder)
+        run = dict(real[0]["run"], scenario_sha256=folder.cells[0].sha256)
+        folder.keep(folder.cells[0], dict(real[0], version=version, commit=None, run=run), real[1])
+    mine, theirs = folders
+    found = gather(mine.path, [theirs.path], mixed=True)
+    runs = compared_runs(found, mine.cells[0].file)
+    assert [run.settings[SIDE] for run in runs] == ["0.1.0 (unknown)", "0.2.0 (unknown)"]
+    assert len(compare(runs, with_inconclusive=True).columns) == 2
+    tables.write_tables(found, ["steps"])
+    (path,) = mine.path.glob("steps.*")
+    steps = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    assert set(steps["version"]) == {"0.1.0 (unknown)", "0.2.0 (unknown)"}
 
 
 def test_tries_of_another_scenario_are_refused_before_anything_is_written(tmp_path: Path) -> None:
