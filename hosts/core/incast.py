@@ -37,8 +37,9 @@ IDLE_PERIODS = 4
 FULL_SCALE = 128
 MOST = 127
 STEP_BACK = 0x2000
-"""A delay is below the smallest one by less than so many stamps, an eighth of what they tell apart and at least T. What
-seems to be below it by more was late by the rest of them: a host that stood still for a third of a second."""
+"""A delay is below the smallest one by at most so many stamps, an eighth of what they tell apart and at least T, or by
+what a full packet takes longer than a short one. What seems to be below it by more was late by the rest of them: a host
+that stood still for a third of a second."""
 DOUBTS = 64
 """Unless so many such delays come in a row: then the smallest one was late itself, or the clocks have parted."""
 
@@ -51,16 +52,18 @@ class OneWayDelay:
     one: with 12 ms of 20, the shares of 7 flows stayed apart for 100 T.
     """
 
-    __slots__ = ("_doubts", "_smallest", "_stamp_shift")
+    __slots__ = ("_doubts", "_smallest", "_stamp_shift", "_step_back")
 
     def __init__(self, stamp_shift: int = STAMP_SHIFT) -> None:
         self._stamp_shift = stamp_shift
         self._smallest: int | None = None
+        self._step_back = STEP_BACK
         self._doubts = 0
         """Delays in a row that seem to be below the smallest one, by whatever."""
 
     def probed(self, timestamp: int, arrival_ns: int, forwarding_ns: int) -> None:
-        """A probe stamped `timestamp` came; a full packet takes at most `forwarding_ns` more."""
+        """A probe stamped `timestamp` came; a full packet takes at most `forwarding_ns` more, and a short one less."""
+        self._step_back = min(max(STEP_BACK, (forwarding_ns >> self._stamp_shift) + 1), 0x8000)
         self.excess(timestamp, arrival_ns + forwarding_ns)
 
     def excess(self, timestamp: int, arrival_ns: int) -> int:
@@ -70,7 +73,7 @@ class OneWayDelay:
             self._smallest = delay
         excess = delay - self._smallest & 0xFFFF
         self._doubts = self._doubts + 1 if excess >= 0x8000 else 0
-        if excess >= 0x10000 - STEP_BACK or self._doubts == DOUBTS:
+        if excess >= 0x10000 - self._step_back or self._doubts == DOUBTS:
             self._smallest = delay
             self._doubts = 0
             return 0

@@ -47,6 +47,6 @@ def _settings(cell: Cell) -> frozenset[tuple[str, str]]:
 
 def _handed_out(cell: Cell, own: Scenario, base: Scenario) -> tuple[str, ...]:
     """Keys of the cell's variant, if the starter has just this variant."""
-    name = next((setting.value for setting in cell.settings if setting.key == VARIANT), None)
-    changes = (base.variants or {}).get(name) if name else None
+    name = next((str(setting.value) for setting in cell.settings if setting.key == VARIANT), "")
+    changes = (base.variants or {}).get(name)
     return tuple(changes) if changes and (own.variants or {}).get(name) == changes else ()

@@ -9,7 +9,7 @@ from typing import Any
 from testbed.errors import UsageError
 from testbed.lessons.lesson import Answers
 from testbed.lessons.work import RUNS, Work
-from testbed.rundir.files import read_json, used_up, write_failed, write_json
+from testbed.rundir.files import read_json, write_failed, write_json
 from testbed.rundir.ownership import give
 from testbed.rundir.results import began_s
 
@@ -24,7 +24,7 @@ def _predicted(work: Work, answers: Answers) -> dict[str, Any]:
 
 def note_predictions(work: Work, answers: Answers, now_s: float) -> None:
     """A run begins now. The first predictions stay: who predicts again after a run has seen one. Raises RunError where
-    this machine has no room, UsageError for a folder that cannot be written."""
+    this machine does not let it be written, UsageError where another file is in the way."""
     path = work.folder / RUNS / FILE
     try:
         path.parent.mkdir(exist_ok=True)
@@ -34,9 +34,9 @@ def note_predictions(work: Work, answers: Answers, now_s: float) -> None:
                 known.setdefault(name, {"given": given, "at_s": now_s})
         write_json(path, known)
     except OSError as error:
-        if used_up(error):
-            raise write_failed(path, error) from error
-        raise UsageError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
+        if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError):
+            raise UsageError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
+        raise write_failed(path, error) from error
     give((path.parent, path))
 
 

@@ -199,7 +199,7 @@ def _modes(folder: Path) -> Iterator[tuple[Path, int]]:
 
 def used_up(error: BaseException | None) -> bool:
     """The machine refused it: disk, memory, files or processes have run out, or its disk is broken."""
-    return isinstance(error, OSError) and error.errno in _USED_UP
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _USED_UP)
 
 
 def write_failed(path: Path, error: OSError) -> RunError:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import BROKEN_OFF, MACHINE_ERRORS, STUCK, Candidate, Outcome, attempt, trouble
+from testbed.app.hunt.trial import MACHINE_ERRORS, STUCK, Candidate, Outcome, attempt, trouble
 from testbed.app.hunt.workers import LONGEST_S
 from testbed.rundir.scratch import HUNT, scratch
 from testbed.sweep.tied import end_with
@@ -30,6 +30,8 @@ _HUNTER = (sys.executable, "-c", "from testbed.sweep.hunter import main; main()"
 _LENGTH = struct.Struct("<Q")
 _IDLE_S = 60.0
 _LOOK_EVERY_S = 1.0
+_GOING_S = 5.0
+"""Between the end of a pipe and that of its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def main() -> None:
             subject = subject or _subject(spec, folder)
             outcome = attempt(subject, job, folder)
         except MACHINE_ERRORS as error:  # which says nothing of the scenario; the next try begins anew
-            outcome = Outcome(problem=trouble(error))
+            outcome = Outcome.by_machine(trouble(error))
         send(answers, outcome)
 
 
@@ -134,6 +136,12 @@ class _Hunter:
         """Whatever it does."""
         self._held.close()
 
+    def end_by_itself(self) -> None:
+        """Where its pipe has closed: its own status is wanted, and not that of our kill."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GOING_S)
+        self.end()
+
     def _kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -174,16 +182,16 @@ def attempt_here(spec: HuntSpec, job: Candidate, stopped: Callable[[], bool]) ->
         try:
             hunter = _Hunter(spec)
         except (OSError, EOFError) as error:
-            return Outcome(problem=trouble(error))
+            return Outcome.by_machine(trouble(error))
     _OF_THREAD.hunters = {spec: hunter}
     try:
         outcome = hunter.attempt(job, stopped)
     except EOFError:
         _OF_THREAD.hunters = {}
-        hunter.end()
+        hunter.end_by_itself()
         if hunter.status == 0:  # it had nothing to do for a minute, and went when this came
             return attempt_here(spec, job, stopped)
-        outcome = Outcome({BROKEN_OFF: f"its process died with status {hunter.status}"})
+        outcome = Outcome.of_death(hunter.status)
     if not hunter.is_there:
         _OF_THREAD.hunters = {}
     return outcome

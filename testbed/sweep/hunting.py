@@ -120,5 +120,5 @@ class WorkersElsewhere:
             if isinstance(error, TimeoutError) and future.status != "error":  # the task itself did not raise it
                 self._watch(key, job, future)
                 return None
-            found = Outcome(problem=f"its worker could not say: {type(error).__name__}: {error}")
+            found = Outcome(problem=f"its worker could not say: {type(error).__name__}: {error}", spoiled=True)
         return job, found

@@ -81,6 +81,13 @@ def test_a_packet_later_than_half_of_what_stamps_tell_apart_does_not_pass_for_th
     assert excesses(OneWayDelay(), *[10, *[310] * 60, 10]) == [0, *[300] * 60, 0], "nor do all that a host kept back"
 
 
+def test_a_short_packet_may_be_as_much_faster_as_a_full_one_takes_on_slow_ports():
+    delay = OneWayDelay()
+    forwarding_ms = 90
+    delay.probed(0, 10_000_000, forwarding_ms * 1_000_000)
+    assert excesses(delay, 100, 10, 100, 10, 100) == [0, 0, 90, 0, 90]
+
+
 def test_a_first_packet_that_was_late_is_not_the_fastest_for_ever():
     assert excesses(OneWayDelay(), 60, 10, 15) == [0, 0, 5]
     found = excesses(OneWayDelay(), 210, *[10] * 70, 15)

@@ -159,6 +159,16 @@ def test_a_machine_without_space_is_no_failure(tiny: Path, monkeypatch: pytest.M
     assert outcome.problem.startswith("its machine could not run it: ")
 
 
+def test_memory_that_runs_out_in_an_endpoint_is_no_failure(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(host: VirtualHost) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("hosts.loops.DatagramLoop.receive", full)
+    outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
+    assert not outcome.failures
+    assert outcome.spoiled
+
+
 @pytest.mark.parametrize("write", ["rows", "event"])
 def test_a_disk_that_is_full_in_the_middle_of_a_try_is_no_failure(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, write: str
@@ -203,9 +213,37 @@ def test_a_try_that_never_ends_is_found_and_its_process_replaced(tiny: Path, mon
 def test_a_process_that_dies_is_found_and_replaced(tiny: Path) -> None:
     with Workers(HuntRequest(tiny), 1) as workers:
         workers.outcome(Candidate(1))
-        workers._workers[0]._process.kill()
+        workers._workers[0]._process.terminate()
         assert "died" in workers.outcome(Candidate(1)).failures[BROKEN_OFF]
         assert BROKEN_OFF not in workers.outcome(Candidate(1)).failures
+
+
+def test_a_process_that_is_killed_says_nothing_of_the_scenario(tiny: Path) -> None:
+    """As the system does where memory runs out."""
+    with Workers(HuntRequest(tiny), 1) as workers:
+        workers.outcome(Candidate(1))
+        workers._workers[0]._process.kill()
+        outcome = workers.outcome(Candidate(1))
+        assert not outcome.failures
+        assert "killed by SIGKILL" in outcome.problem
+        assert not workers.outcome(Candidate(1)).problem
+
+
+def test_what_a_machine_spoils_is_not_taken_for_a_smaller_schedule_that_passes(
+    tiny: Path, hunt: Hunt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Workers.outcome
+    asked: list[Candidate] = []
+
+    def outcome(workers: Workers, job: Candidate) -> Outcome:
+        asked.append(job)
+        return whole(workers, job) if len(asked) < 5 else Outcome.by_machine("No space left")
+
+    monkeypatch.setattr(Workers, "outcome", outcome)
+    done = hunt("--seeds", "100")
+    assert done.status == 1
+    assert "then stopped: its machine could not run it: No space left" in done.out
+    assert "wrote " in done.out
 
 
 def test_what_cannot_be_run_on_a_kernel_is_said_in_a_line(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

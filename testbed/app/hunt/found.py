@@ -28,19 +28,25 @@ _MOST_TITLES = 8
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The faults that are left of `before` many, and whether a Ctrl-C ended the shrinking."""
+    """The faults that are left of `before` many, and whether a Ctrl-C, or `trouble` of the machine, ended the
+    shrinking."""
 
     shrunk: Shrunk[SingleFault]
     before: int
     stopped: bool = False
+    trouble: str = ""
 
     @property
     def words(self) -> str:
         """`9 faults shrunk to 1 in 23 runs`."""
         left = len(self.shrunk.items)
         end = "" if self.shrunk.minimal else ", which were not enough; more with --shrink-runs"
-        end = ", stopped" if self.stopped else end
+        end = ", stopped" if self.stopped else f", then stopped: {self.trouble}" if self.trouble else end
         return f"{self.before} fault{'s' * (self.before != 1)} shrunk to {left} in {self.shrunk.runs} runs{end}"
+
+
+class _SpoiledError(Exception):
+    """Whether a smaller schedule fails is not known."""
 
 
 def unshrunk(subject: Subject, finding: Failure) -> Smallest | None:
@@ -62,6 +68,8 @@ def shrink(subject: Subject, finding: Failure, workers: HuntWorkers, most: int) 
             outcome = workers.outcome(Candidate(text=subject.text(finding.seed, faults)))
         except ImpossibleError:
             return False
+        if outcome.spoiled:
+            raise _SpoiledError(outcome.problem)
         return finding.check in outcome.failures
 
     faults = subject.faults_of(finding.seed)
@@ -70,6 +78,8 @@ def shrink(subject: Subject, finding: Failure, workers: HuntWorkers, most: int) 
         return Smallest(shrinking.run(), len(faults)) if fails(faults) else None
     except KeyboardInterrupt:
         return Smallest(shrinking.so_far(minimal=False), len(faults), stopped=True)
+    except _SpoiledError as error:
+        return Smallest(shrinking.so_far(minimal=False), len(faults), trouble=str(error))
 
 
 def write_scenario(subject: Subject, finding: Failure, smallest: Smallest, folder: Path, number: int) -> Path:

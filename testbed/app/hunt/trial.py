@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -46,28 +47,39 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a try came to. `failures`: checks that failed, each with what was seen, the first decides. `problem`: why it
-    could not be judged. `seconds`: how long it took."""
+    could not be judged. `seconds`: how long it took. `spoiled`: the machine could not run it, so it says nothing."""
 
     failures: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     seconds: float = 0.0
+    spoiled: bool = False
+
+    @staticmethod
+    def by_machine(reason: str, seconds: float = 0.0) -> Outcome:
+        """That of a try that the machine spoiled."""
+        return Outcome(problem=f"its machine could not run it: {reason}", seconds=seconds, spoiled=True)
+
+    @staticmethod
+    def of_death(status: int | None, seconds: float = 0.0) -> Outcome:
+        """That of a try whose process died. SIGKILL comes from outside: as a rule memory ran out."""
+        if status == -getattr(signal, "SIGKILL", 9):
+            return Outcome.by_machine("its process was killed by SIGKILL, as where memory runs out", seconds)
+        return Outcome({BROKEN_OFF: f"its process died with status {status}"}, seconds=seconds)
 
 
 def attempt(subject: Subject, job: Candidate, scratch: Path) -> Outcome:
     """Try it in a folder below `scratch`, which is gone afterwards."""
     began = time.perf_counter()
-    failures: Mapping[str, str] = {}
-    problem = ""
     try:
         with TemporaryDirectory(dir=scratch) as folder:
-            failures, problem = _run(_scenario_of(subject, job), Path(folder))
+            found = _run(_scenario_of(subject, job), Path(folder))
     except (ImpossibleError, ScenarioError) as error:
-        problem = str(error)
+        found = Outcome(problem=str(error))
     except MACHINE_ERRORS as error:
-        problem = trouble(error)
+        found = Outcome.by_machine(trouble(error))
     except Exception as error:
-        failures = {BROKEN_OFF: _last_line(error)}
-    return Outcome(failures, problem, time.perf_counter() - began)
+        found = Outcome({BROKEN_OFF: _last_line(error)})
+    return replace(found, seconds=time.perf_counter() - began)
 
 
 def _scenario_of(subject: Subject, job: Candidate) -> Scenario:
@@ -76,33 +88,31 @@ def _scenario_of(subject: Subject, job: Candidate) -> Scenario:
     return subject.without_faults() if job.seed is None else subject.with_seed(job.seed)
 
 
-def _run(scenario: Scenario, folder: Path) -> tuple[Mapping[str, str], str]:
+def _run(scenario: Scenario, folder: Path) -> Outcome:
     (folder / LOGS).mkdir()
     copy_plugins(scenario, folder)
     run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), Silent())
     record = load_record(folder, scenario)
-    return what_failed(judge(record), record)
-
-
-def what_failed(verdict: Verdict, record: RunRecord) -> tuple[Mapping[str, str], str]:
-    """The checks that failed, each with what was seen; and why it could not be judged."""
     if record.lacked_something:
-        return {}, record.interrupted
+        return Outcome.by_machine(record.interrupted)
+    return _what_failed(judge(record), record)
+
+
+def _what_failed(verdict: Verdict, record: RunRecord) -> Outcome:
     if record.interrupted:
-        return {BROKEN_OFF: record.interrupted}, ""
+        return Outcome({BROKEN_OFF: record.interrupted})
     errors = [check for check in verdict.checks if check.level is Severity.ERROR and check.status is Status.FAIL]
     if verdict.status is Status.FAIL:
         seen = {check.name: shown(check).observed for check in errors}
-        return {name: "" if what == NOTHING else what for name, what in seen.items()}, ""
+        return Outcome({name: "" if what == NOTHING else what for name, what in seen.items()})
     if not verdict.fidelity.ok:
-        return {BOOKS: verdict.fidelity.reasons[0]}, ""
-    return {}, "" if verdict.status is Status.PASS else verdict.reason
+        return Outcome({BOOKS: verdict.fidelity.reasons[0]})
+    return Outcome(problem="" if verdict.status is Status.PASS else verdict.reason)
 
 
 def trouble(error: Exception) -> str:
     """What the machine lacks, in a line."""
-    said = error if isinstance(error, TestbedError) else getattr(error, "strerror", None) or type(error).__name__
-    return f"its machine could not run it: {said}"
+    return str(error) if isinstance(error, TestbedError) else getattr(error, "strerror", None) or type(error).__name__
 
 
 def _last_line(error: Exception) -> str:

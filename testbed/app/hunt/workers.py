@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Protocol
 
 from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
+from testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt
 from testbed.rundir.scratch import HUNT, scratch
 
 LONGEST_S = 600.0
@@ -152,8 +152,8 @@ class Workers:
             seconds = worker.seconds
             self._workers.remove(worker)
             status = worker.end()
-            died = {BROKEN_OFF: f"its process died with status {status}"}
-            outcome = Outcome({STUCK: f"no end after {self._longest_s:.0f} s"} if late else died, seconds=seconds)
+            stuck = Outcome({STUCK: f"no end after {self._longest_s:.0f} s"}, seconds=seconds)
+            outcome = stuck if late else Outcome.of_death(status, seconds)
         return outcome
 
 

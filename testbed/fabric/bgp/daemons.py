@@ -54,6 +54,7 @@ class BgpDaemons:
                 raise FabricError(switch, "run BGP", f"a daemon has ended{self._last_words(switch)}")
 
     def _last_words(self, switch: str) -> str:
-        folder = Path(f"/proc/{self._pids[switch]}/root{RUN_FOLDER}")
+        # /var/run is a link as a rule, which would lead out of the switch's mounts.
+        folder = Path(f"/proc/{self._pids[switch]}/root{os.path.realpath(RUN_FOLDER)}")
         lines = [line for log in sorted(folder.glob("*.log")) for line in log.read_text(errors="replace").splitlines()]
         return f": {lines[-1]}" if lines else " before it wrote a log"
