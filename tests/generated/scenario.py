@@ -80,11 +80,14 @@ def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """What is about the file as a whole: its paper, its cells."""
     found: dict[str, Any] = {}
     sketch.shown = len(data["expect"])
-    if sketch.shown and sketch.often(0.1):
-        found["paper"] = mapping(sketch, "paper", Paper)
+    cells = _cells(sketch, data) if sketch.often(0.1) else {}
+    several = "variants" in cells  # what the paper has beside a variant is said of those that there are
+    if sketch.shown and sketch.often(0.5 if several else 0.1):
+        beside = ("beside",)
+        found["paper"] = mapping(sketch, "paper", Paper, beside if several else (), () if several else beside)
     if sketch.often(0.2):
         found |= mapping(sketch, "scenario", Scenario, always=("time_limit",), never=[*COMPOSED, *_DRAWN_BEFORE])
-    return found | (_cells(sketch, data) if sketch.often(0.1) else {})
+    return found | cells
 
 
 def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
