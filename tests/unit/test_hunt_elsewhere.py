@@ -49,7 +49,10 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [("pending", Outcome({"x == 0": "1"})), ("error", Outcome(problem="its worker could not say: TimeoutError: "))],
+    [
+        ("pending", Outcome({"x == 0": "1"})),
+        ("error", Outcome(problem="its worker could not say: TimeoutError: ", spoiled=True)),
+    ],
 )
 def test_a_try_whose_worker_died_with_its_outcome_is_waited_for(elsewhere: Any, status: str, expected: Outcome) -> None:
     made, _, patch = elsewhere
@@ -88,4 +91,4 @@ def test_a_machine_that_cannot_begin_a_try_is_no_failure(place: Path) -> None:
 def test_a_machine_that_cannot_begin_a_process_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     outcome = hunter.attempt_here(hunter.HuntSpec(HuntRequest(Path("x")), SMALL), Candidate(1), lambda: False)
-    assert outcome == Outcome(problem="its machine could not run it: No such file or directory")
+    assert outcome == Outcome.by_machine("No such file or directory")

@@ -311,7 +311,9 @@ def test_a_share_without_cells_is_no_failure(tmp_path: Path, call: Call, stub: C
     assert sum("of 4 has no cells" in one.out for one in ended) == 2
 
 
-@pytest.mark.parametrize(("status", "failures"), [(0, {}), (-9, {BROKEN_OFF: "its process died with status -9"})])
+@pytest.mark.parametrize(
+    ("status", "failures"), [(0, {}), (-9, {}), (-11, {BROKEN_OFF: "its process died with status -11"})]
+)
 def test_a_try_whose_process_had_just_gone_for_want_of_work_is_made_by_another(
     monkeypatch: pytest.MonkeyPatch, status: int, failures: dict[str, str]
 ) -> None:
@@ -330,6 +332,8 @@ def test_a_try_whose_process_had_just_gone_for_want_of_work_is_made_by_another(
 
         def end(self) -> None:
             """It has ended."""
+
+        end_by_itself = end
 
     monkeypatch.setattr(hunter, "_Hunter", Going)
     spec = hunter.HuntSpec(HuntRequest(Path("x")), str(status))
