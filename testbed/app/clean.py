@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.app.judge import judge_folder
+from testbed.app.judge import judge_folder, write_page
+from testbed.checks.judge import VERDICT_FILE, read_verdict
+from testbed.checks.record import load_record
 from testbed.errors import RunError, TestbedError
 from testbed.report.console import PatientConsole
 from testbed.report.outcome import RunOutcome
+from testbed.rundir.files import RecordError
 from testbed.rundir.ownership import OWNER, abandoned, being_written, hand_over, release
-from testbed.rundir.recorder import came_to_its_end, note_interrupt
+from testbed.rundir.recorder import note_interrupt
+
+_BEFORE, _AFTER = "was killed; verdict {}", "was killed after its verdict, {}; its page is made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,8 @@ class Cleaned:
 
 
 def finish_abandoned(out: Path) -> list[Cleaned]:
-    """Give every killed run in `out` its verdict, which is never pass: but where only the pages about it were lacking.
+    """Give every killed run in `out` its verdict, which is never pass: whoever waited for the run saw it fail to end.
+    One that had its verdict keeps it, and gets the page that was lacking.
 
     A folder that cannot be judged stays as it is, with the reason in place of a verdict; the others are not held up.
     """
@@ -33,17 +39,30 @@ def finish_abandoned(out: Path) -> list[Cleaned]:
 
 
 def finish(folder: Path) -> RunOutcome:
-    """Give a killed run its verdict, which says so, and all that follows from it; one that had come to its end, and
-    whose files were still being written, the verdict that it has. Raises TestbedError."""
+    """Give a killed run its verdict, which says so, and all that follows from it; one with a verdict gets its page.
+    Raises TestbedError."""
     with being_written(folder):
         if not (folder / OWNER).exists():
             raise RunError(f"{folder}: another process has just judged it")
-        if not came_to_its_end(folder):
-            note_interrupt(folder, "the run was killed together with its supervisor")
-        outcome = judge_folder(folder, PatientConsole(quiet=True), quiet=True)
+        outcome = _with_its_page(folder) or _judged(folder)
         release(folder)
     hand_over(folder)
     return outcome
+
+
+def _with_its_page(folder: Path) -> RunOutcome | None:
+    """Of a run that was judged before its process ended; None where there is no verdict that can be read."""
+    try:
+        verdict = read_verdict(folder)
+    except RecordError:
+        return None
+    write_page(load_record(folder), verdict, PatientConsole(quiet=True))
+    return RunOutcome(verdict.exit_code, 0.0, verdict, folder)
+
+
+def _judged(folder: Path) -> RunOutcome:
+    note_interrupt(folder, "the process of the run ended before there was a verdict")
+    return judge_folder(folder, PatientConsole(quiet=True), quiet=True)
 
 
 def _finished(folder: Path) -> Cleaned | None:
@@ -51,7 +70,8 @@ def _finished(folder: Path) -> Cleaned | None:
     try:
         if not abandoned(folder):
             return None
-        return Cleaned(folder, f"was killed; verdict {finish(folder).word}", judged=True)
+        words = _BEFORE if not (folder / VERDICT_FILE).exists() else _AFTER
+        return Cleaned(folder, words.format(finish(folder).word), judged=True)
     except TestbedError as error:
         reason = str(error)
     except Exception as error:  # nobody knows what may stand in a folder

@@ -22,7 +22,8 @@ from testbed.rundir.files import write_json, write_whole
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     """Write verdict.json, recovery.json, junit.xml, summary.txt, pcap/ of what was captured, and report.html; show the
-    summary (with `quiet` the verdict line alone).
+    summary (with `quiet` the verdict line alone). verdict.json comes after all that it needs: where it is, the run has
+    its verdict, and only the page may be lacking.
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -32,14 +33,14 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
     outcome = _outcome(verdict, record)
     case = Case(folder / "scenario.yaml", record.scenario, 1, 1, (outcome,))
     try:
-        write_verdict(verdict, folder, outcome.headline)
         write_json(folder / RECOVERY_FILE, recovery_document(record))
         write_whole(folder / JUNIT_FILE, junit_text([case]))
         write_whole(folder / "summary.txt", summary_text(verdict, record))
+        write_verdict(verdict, folder, outcome.headline)
     except OSError as error:
         place = error.filename2 or error.filename or folder
         raise RunError(f"cannot write {place}: {error.strerror}; the run has no verdict") from error
-    _write_page(record, verdict, console)
+    write_page(record, verdict, console)
     if quiet:
         console.print(verdict_line(verdict, record), soft_wrap=True)
     else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
@@ -56,8 +57,8 @@ def _make_captures(record: RunRecord, console: Console) -> None:
         console.print(f"warning: {error}", style="yellow", soft_wrap=True)
 
 
-def _write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
-    """The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+def write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """Write report.html. The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
     try:
         write_report(record, verdict)
     except Exception as error:

@@ -38,12 +38,19 @@ def grade_all(
 ) -> list[GradedWork]:
     """Judge each folder, and run what is not run yet. `teachers`: lessons that are not shipped, by name. Raises
     RunError when the table cannot be written."""
-    graded: list[GradedWork] = []
-    for folder in folders:
-        graded.append(_graded(folder, teachers, options, seed_by_name, console))
-        tell(graded[-1])
-        _write(out, graded)
-    return graded
+    rows = [_not_graded_yet(folder) for folder in folders]
+    _write(out, rows)  # a table of an earlier call would tell of that one if this call is killed
+    for index, folder in enumerate(folders):
+        rows[index] = _graded(folder, teachers, options, seed_by_name, console)
+        tell(rows[index])
+        _write(out, rows)
+    return rows
+
+
+def _not_graded_yet(folder: Path) -> GradedWork:
+    """What the table says of a student before the own row is there, also when the grading is killed."""
+    name = lesson_named(folder)
+    return GradedWork(student_of(folder, name), name, 0, reason="not graded yet", mark=LessonMark.INCONCLUSIVE)
 
 
 def _graded(

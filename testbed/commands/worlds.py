@@ -59,14 +59,21 @@ def worlds(
     to_stdout = json_ == Path("-")
     console = open_console(stderr=to_stdout)
     found: list[Agreement] = []
-    for pair in _pairs(names, set_ or (), seed, variants, out):
+    pairs = _pairs(names, set_ or (), seed, variants, out)
+    not_run = [pair.name for pair in pairs]
+
+    def write() -> None:
+        if json_ and not to_stdout:
+            write_given(json_, _text(found, not_run[len(found) :]))
+
+    write()  # a file of an earlier call would tell of that one if this call is killed
+    for pair in pairs:
         one = completed(
             pair, lambda scenario, source: runner.run_scenario(scenario, out, True, console, source), retry_inconclusive
         )
         show_agreement(one, console)
         found.append(one)
-        if json_ and not to_stdout:
-            write_given(json_, _text(found))
+        write()
     if to_stdout:
         say(_text(found), end="")
     console.print(totals(found))
@@ -101,7 +108,7 @@ def _is_run(name: Path, out: Path) -> bool:
     return name.is_dir() or (name.name == str(name) and (out / name).is_dir())
 
 
-def _text(found: Sequence[Agreement]) -> str:
+def _text(found: Sequence[Agreement], not_run: Sequence[str] = ()) -> str:
     from testbed.compare.worlds import worlds_document
 
-    return json.dumps(worlds_document(found), indent=1) + "\n"
+    return json.dumps(worlds_document(found, not_run), indent=1) + "\n"

@@ -126,14 +126,16 @@ def _row(row: ComparisonRow, comparison: Comparison) -> WorldRow:
     return WorldRow(row, kernel, virtual, tolerance, allowed, Reads.AGREES if known else Reads.UNKNOWN)
 
 
-def worlds_document(agreements: Sequence[Agreement]) -> dict[str, Any]:
-    """The content of `worlds --json`. Values are in base units, as in compare.json."""
-    return {"reads": overall(agreements).value, "scenarios": [_document(one) for one in agreements]}
+def worlds_document(agreements: Sequence[Agreement], not_run: Sequence[str] = ()) -> dict[str, Any]:
+    """The content of `worlds --json`. Values are in base units, as in compare.json. `not_run`: names of scenarios that
+    are still to come; with them the worlds do not agree yet."""
+    reads = overall(agreements, complete=not not_run)
+    return {"reads": reads.value, "scenarios": [_document(one) for one in agreements], "not_run": list(not_run)}
 
 
-def overall(agreements: Sequence[Agreement]) -> Reads:
-    """Of all: a difference is a finding and comes before what is not known."""
-    found = {one.reads for one in agreements}
+def overall(agreements: Sequence[Agreement], complete: bool = True) -> Reads:
+    """Of all: a difference is a finding and comes before what is not known. Not `complete`: others are to come."""
+    found = {one.reads for one in agreements} | (set() if complete and agreements else {Reads.UNKNOWN})
     return next((each for each in (Reads.DIFFERS, Reads.UNKNOWN) if each in found), Reads.AGREES)
 
 

@@ -114,8 +114,8 @@ class Case:
 
 
 def exit_code_of(cases: Iterable[Case]) -> ExitCode:
-    """The most serious outcome; cases that were not run do not count. INCONCLUSIVE without any outcome."""
-    return gravest(case.outcome.exit_code for case in cases if case.outcome)
+    """The most serious outcome. Unknown is never pass: a case that was not run is INCONCLUSIVE."""
+    return gravest(case.outcome.exit_code if case.outcome else ExitCode.INCONCLUSIVE for case in cases)
 
 
 def gravest(codes: Iterable[ExitCode]) -> ExitCode:

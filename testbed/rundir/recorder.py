@@ -16,9 +16,7 @@ from testbed.rundir.files import (
     MOST_TABLE_BYTES,
     open_new,
     open_plain,
-    parse_json,
     refuse_strange_files,
-    text_lines,
     write_failed,
     write_whole,
 )
@@ -28,7 +26,6 @@ from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""
-LAST_PHASE = "tear down"
 
 
 class Recorder:
@@ -132,18 +129,6 @@ def note_interrupt(folder: Path, reason: str) -> None:
         recorder.history("fail", op="interrupt", error=reason)
     finally:
         recorder.close()
-
-
-def came_to_its_end(folder: Path) -> bool:
-    """Its last phase ended: whatever killed it later, nothing of the run is lacking. Raises RecordError."""
-    for text in text_lines(folder / HISTORY.file):
-        try:
-            line = parse_json(text)
-        except ValueError:
-            continue
-        if isinstance(line, dict) and (line.get("type"), line.get("phase")) == ("ok", LAST_PHASE):
-            return True
-    return False
 
 
 def _whole_lines(path: Path) -> int:

@@ -21,7 +21,7 @@ from testbed.interrupts import unwrapped
 from testbed.rundir.files import used_up
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
-from testbed.rundir.recorder import LAST_PHASE, Recorder
+from testbed.rundir.recorder import Recorder
 from testbed.runner.audience import Audience
 from testbed.runner.denylist import Controller
 from testbed.runner.events import PhaseBegins
@@ -136,7 +136,7 @@ class Phases:
             self._measurement.heal_all()
         with self._phase("settle"):
             self.settle()
-        with self._phase(LAST_PHASE):
+        with self._phase("tear down"):
             self.tear_down()
         if failure is not None:
             raise failure

@@ -14,7 +14,7 @@ import pytest
 
 from testbed.rundir.results import run_folders
 from tests.abuse.command import COMMAND, assert_in_order, command
-from tests.abuse.conftest import Rounds
+from tests.abuse.conftest import SCENARIO, Rounds
 from tests.emu.conftest import nothing_left as nothing_left
 from tests.emu.runs import Run
 
@@ -57,6 +57,23 @@ def test_a_virtual_run_killed_at_any_moment_is_finished_by_clean(rounds: Rounds,
             assert_in_order(told)
         if out.exists():
             assert_cleaned(out)
+
+
+def test_several_runs_killed_after_the_first_are_no_pass(tmp_path: Path) -> None:
+    """`run --repeat 3 --json` left `pass` and exit code 0 beside two runs that were not made."""
+    report, out = tmp_path / "report.json", tmp_path / "results"
+    words = ["run", str(SCENARIO), "--virtual", "--repeat", "3", "--json", str(report), "--out", str(out)]
+    process = subprocess.Popen([COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until_s = time.monotonic() + 60
+    while not report.exists() or json.loads(report.read_text())["runs"][0]["verdict"] == "not run":
+        assert process.poll() is None
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    whole = json.loads(report.read_text())
+    assert [run["verdict"] for run in whole["runs"]].count("not run") >= 1
+    assert (whole["verdict"], whole["exit_code"]) == ("inconclusive", 3)
 
 
 @pytest.mark.emu

@@ -75,7 +75,7 @@ def test_a_killed_run_is_judged_first(tmp_path: Path) -> None:
     path.mkdir()
     folder.write(path)
     (path / OWNER).write_text(json.dumps({"pid": os.getpid(), "started": 0, "boot": "another"}))
-    assert "killed together with its supervisor" in make_report(path).read_text(encoding="utf-8")
+    assert "the process of the run ended before there was a verdict" in make_report(path).read_text(encoding="utf-8")
     assert read_verdict(path).status is Status.INCONCLUSIVE
     assert not (path / OWNER).exists()
 

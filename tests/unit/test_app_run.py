@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from test_checks_folder import RunFolder
 
 from testbed.app import clean, run
+from testbed.app import judge as judge_module
 from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from testbed.fabric import capabilities, sandbox
 from testbed.fabric.options import FabricOptions
@@ -183,35 +186,57 @@ def test_clean_judges_what_was_killed_and_nothing_else(
     assert clean.finish_abandoned(tmp_path / "nowhere") == []
 
 
-def test_a_run_that_was_over_keeps_its_verdict_when_its_page_is_interrupted(
-    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Seen by reading: `clean` called it killed, and a fail became inconclusive."""
-    ends(monkeypatch, lambda: 0)
-    before = run.run_scenario(scenario, tmp_path / "before", quiet=True)
+def left_unjudged(tmp_path: Path) -> Path:
+    """A run that came to its end, and whose process is gone."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / OWNER).write_text("torn")
+    RunFolder().write(folder)
+    recorder = Recorder(folder)
+    recorder.history("ok", op="phase", phase="tear down")
+    recorder.close()
+    return folder
 
+
+def test_a_judged_run_keeps_its_verdict_when_its_page_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt("SIGTERM")
 
-    def over() -> int:
-        (folder,) = tmp_path.glob("out/2*")
-        recorder = Recorder(folder)
-        recorder.history("ok", op="phase", phase="tear down")
-        recorder.close()
-        return 0
-
-    ends(monkeypatch, over)
+    folder = left_unjudged(tmp_path)
     with monkeypatch.context() as page:
-        page.setattr("testbed.app.judge.write_report", stop)
+        page.setattr(judge_module, "write_report", stop)
         with pytest.raises(KeyboardInterrupt):
-            run.run_scenario(scenario, tmp_path / "out", quiet=True)
-    (folder,) = tmp_path.glob("out/2*")
+            judge_module.judge_folder(folder, Console(quiet=True), quiet=True)
     said = (folder / "verdict.json").read_text()
-    (cleaned,) = clean.finish_abandoned(tmp_path / "out")
-    assert (cleaned.judged, (folder / "verdict.json").read_text()) == (True, said)
+    (cleaned,) = clean.finish_abandoned(tmp_path)
+    assert cleaned == clean.Cleaned(folder, "was killed after its verdict, pass; its page is made", True)
+    assert (folder / "verdict.json").read_text() == said
+    assert (folder / "report.html").exists()
     assert '"interrupt"' not in (folder / "history.jsonl").read_text()
-    assert before.verdict is not None
     assert not (folder / OWNER).exists()
+
+
+@pytest.mark.parametrize("file", ["junit.xml", "summary.txt", "verdict.json"])
+def test_clean_makes_no_pass_of_a_run_that_ended_without_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """Its command had ended with status 3, and whoever called it was told so."""
+    folder = left_unjudged(tmp_path)
+
+    def full(path: Path, *_: Any) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(judge_module, "write_whole", lambda path, text: full(path) if path.name == file else None)
+        if file == "verdict.json":
+            disk.setattr(judge_module, "write_verdict", lambda _verdict, place, _line: full(place / file))
+        with pytest.raises(RunError, match="the run has no verdict"):
+            judge_module.judge_folder(folder, Console(quiet=True), quiet=True)
+    assert not (folder / "verdict.json").exists()
+    (cleaned,) = clean.finish_abandoned(tmp_path)
+    assert cleaned.words == "was killed; verdict inconclusive"
 
 
 def test_a_file_system_without_owners_costs_a_warning(

@@ -108,8 +108,17 @@ def test_one_exit_code_for_many_is_one_of_theirs_whatever_their_order_and_nothin
     assert exit_code_of(ended_with([*codes, ExitCode.FAIL])) in (ExitCode.FAIL, ExitCode.INTERRUPTED)
 
 
-def test_nothing_run_is_no_pass() -> None:
-    assert exit_code_of([Case(Path("x"), SCENARIO, 1, 1)]) == ExitCode.INCONCLUSIVE
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        ([], ExitCode.INCONCLUSIVE),
+        ([ExitCode.PASS], ExitCode.INCONCLUSIVE),
+        ([ExitCode.FAIL], ExitCode.FAIL),
+        ([ExitCode.PASS, ExitCode.INTERRUPTED], ExitCode.INTERRUPTED),
+    ],
+)
+def test_a_run_that_was_not_made_is_no_pass(ended: list[ExitCode], code: ExitCode) -> None:
+    assert exit_code_of([*ended_with(ended), Case(Path("x"), SCENARIO, 1, 1)]) == code
 
 
 def test_a_mistake_in_any_file_is_told_before_anything_runs(
@@ -235,17 +244,20 @@ def test_a_kill_in_mid_run_leaves_whole_reports_in_which_nothing_open_passed(
     call: Call, monkeypatch: pytest.MonkeyPatch, files: list[str], tmp_path: Path
 ) -> None:
     junit, report = tmp_path / "junit.xml", tmp_path / "report.json"
-    seen: list[tuple[list[int], list[str]]] = []
+    seen: list[tuple[list[int], list[str], tuple[str, int]]] = []
 
     def run_scenario(*_: Any, **__: Any) -> RunOutcome:
-        runs = json.loads(report.read_text())["runs"]
+        whole = json.loads(report.read_text())
         errors = [tags(suite, "error") for suite in ElementTree.parse(junit).getroot()]
-        seen.append((errors, [run["verdict"] for run in runs]))
+        together = whole["verdict"], whole["exit_code"]
+        seen.append((errors, [run["verdict"] for run in whole["runs"]], together))
         return outcome()
 
     monkeypatch.setattr(run_module, "run_scenario", run_scenario)
     assert call("run", *files[:2], "--junit", str(junit), "--json", str(report)).status == 0
-    assert seen == [([1, 1], ["not run", "not run"]), ([0, 1], ["pass", "not run"])]
+    unknown = ("inconclusive", 3)
+    assert seen == [([1, 1], ["not run", "not run"], unknown), ([0, 1], ["pass", "not run"], unknown)]
+    assert json.loads(report.read_text())["exit_code"] == 0
 
 
 def test_a_single_run_has_no_table(call: Call, script: Script, files: list[str]) -> None:

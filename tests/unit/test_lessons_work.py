@@ -267,6 +267,23 @@ def test_what_this_machine_lacks_costs_no_student_anything(
     assert rows(tmp_path) == [("anna", "mine", "0", "0", "inconclusive")]
 
 
+def test_a_grading_that_is_killed_leaves_a_row_for_each_student(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table with one student of two, or that of an earlier call, looked like a whole class."""
+    for student in ("anna", "bo"):
+        lesson("start", "mine", f"class/{student}")
+    seen: list[list[tuple[str, ...]]] = []
+
+    def killed(*_: object) -> None:
+        seen.append(rows(tmp_path))
+        raise MissingCapability("no root", "run with sudo")
+
+    monkeypatch.setattr("testbed.app.lesson_grades.check_work", killed)
+    lesson("grade", "class", "--lesson", "mine")
+    assert seen[0] == [(student, "mine", "0", "0", "inconclusive") for student in ("anna", "bo")]
+
+
 def test_a_lesson_for_the_kernel_is_left_open_in_virtual_time(lesson: Lesson, tmp_path: Path) -> None:
     check = tmp_path / "mine/check.yaml"
     check.write_text(check.read_text().replace("worlds: [kernel, virtual]", "worlds: [kernel]"))

@@ -17,11 +17,12 @@ from recorded import record_run
 from test_checks_folder import HOSTS, SCENARIO, RunFolder
 
 from testbed.app import run as runner
+from testbed.app import worlds as worlds_app
 from testbed.app.worlds import pairs_of_scenarios
 from testbed.compare.figures import RunFigures
 from testbed.compare.runs import load_runs
 from testbed.compare.tolerances import TOLERANCES, Tolerance
-from testbed.compare.worlds import Reads, agreement
+from testbed.compare.worlds import Agreement, Reads, agreement
 from testbed.errors import MissingCapability
 from testbed.fabric import capabilities
 from testbed.report.outcome import RunOutcome
@@ -82,6 +83,28 @@ def test_the_order_of_runs_does_not_matter_and_repeats_are_one_side(tmp_path: Pa
     assert clean["kernel"]["values"] == pytest.approx([1.02e9, 1.04e9])
     assert clean["virtual"]["values"] == pytest.approx([1e9])
     assert clean["allowed"] == pytest.approx(0.05 * 1.03e9)
+
+
+def test_a_call_that_is_killed_before_its_last_scenario_does_not_agree(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `--json` has after each scenario; an older file is gone before anything runs."""
+    worlds = [world.replace("name: small", f"name: {name}") for name in ("one", "two") for world in (SCENARIO, VIRTUAL)]
+    (tmp_path / "runs").mkdir()
+    runs = [made(tmp_path / "runs", world) for world in worlds]
+    report = tmp_path / "worlds.json"
+    report.write_text('{"reads": "agrees"}')
+    seen: list[tuple[str, list[str]]] = []
+
+    def completed(pair: worlds_app.Pair, *_: Any) -> Agreement:
+        whole = json.loads(report.read_text())
+        seen.append((whole["reads"], whole["not_run"]))
+        return agreement(pair.runs)
+
+    monkeypatch.setattr(worlds_app, "completed", completed)
+    assert call("worlds", *map(str, runs), "--json", str(report)).status == 0
+    assert [(reads, len(names)) for reads, names in seen] == [("not known", 2), ("not known", 1)]
+    assert json.loads(report.read_text())["reads"] == "agrees"
 
 
 def test_three_runs_on_the_kernel_tell_how_much_it_varies_itself(tmp_path: Path, call: Call) -> None:
