@@ -35,10 +35,8 @@ def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
     console = open_console()
     if not console.is_terminal:
         console.width = LISTING_WIDTH
-    with console.capture() as captured:
-        console.print(catalogue_table(entries))
-    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    console.out(f"{text}\n\n{_NOTE}", highlight=False)
+    console.print_without_blanks(catalogue_table(entries))
+    console.print(f"\n{_NOTE}", soft_wrap=True)
 
 
 def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:

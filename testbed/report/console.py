@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from testbed.terminal import plain
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 LOG_WIDTH = 110
 """Width of a file or a pipe."""
@@ -37,6 +41,13 @@ class PatientConsole(Console):
                 yield segment
             else:
                 yield Segment(plain(segment.text), segment.style)
+
+    def print_without_blanks(self, table: Table) -> None:
+        """A table without the blanks that fill its last column, so that lines of a file or pipe end with a word."""
+        for line in self.render_lines(table, pad=False):
+            text = Text.assemble(*((part.text, part.style or "") for part in line))
+            text.rstrip()
+            self.print(text, soft_wrap=True)
 
     def _check_buffer(self) -> None:
         try:
