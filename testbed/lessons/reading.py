@@ -35,9 +35,9 @@ class YamlFile:
 
     def complain(self, path: KeyPath, message: str, at_key: bool = False, column: int = 0) -> None:
         """Note a mistake at a key, or at its value; `column` counts from 0 inside the value's text."""
-        place = self.source.key_position(path) if at_key else self.source.value_position(path)
+        place = self.source.position(path, at_key, column)
         where = dotted(path) if path else self.name
-        self.problems.append(Problem(self.source.file, place.line, place.column + column, where, message))
+        self.problems.append(Problem(self.source.file, place.line, place.column, where, message))
 
     @property
     def name(self) -> str:

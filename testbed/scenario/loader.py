@@ -207,8 +207,8 @@ def _problem(mistake: Mistake, source: Source, changes: Sequence[Override]) -> P
         made = absent and mistake.path and change.path[: len(mistake.path)] == mistake.path
         if made or _concerns(change.path, mistake.path):
             return _of_change(change, source, path, mistake.message)
-    place = source.key_position(mistake.path) if mistake.at_key else source.value_position(mistake.path)
-    return Problem(source.file, place.line, place.column + mistake.column, path, mistake.message)
+    place = source.position(mistake.path, mistake.at_key, mistake.column)
+    return Problem(source.file, place.line, place.column, path, mistake.message)
 
 
 def _concerns(changed: KeyPath, path: KeyPath) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+_BLOCK = ("|", ">")
+"""What a text begins with that stands on the lines below (YAML 1.2, 8.1)."""
 KeyPath = tuple[str | int, ...]
 """The path of a value: keys and list indices from the root."""
 
@@ -42,18 +44,53 @@ class Source:
     keys: Mapping[KeyPath, Position] = field(default_factory=dict)
     values: Mapping[KeyPath, Position] = field(default_factory=dict)
 
+    def position(self, path: KeyPath, at_key: bool, within: int) -> Position:
+        """Position of the key, or of a character of the value."""
+        return self.key_position(path) if at_key else self.value_position(path, within)
+
     def key_position(self, path: KeyPath) -> Position:
         """Position of the key (or list item), or of the nearest parent that has one."""
         return self._nearest(self.keys, path)
 
-    def value_position(self, path: KeyPath) -> Position:
-        """Position of the value, or the key of the nearest parent that has one."""
-        return self.values.get(path) or self._nearest(self.keys, path)
+    def value_position(self, path: KeyPath, within: int = 0) -> Position:
+        """Position of the value, or the key of the nearest parent that has one. `within`: of this character of its
+        text, which the file may have on several lines."""
+        place = self.values.get(path)
+        if place is None:
+            start = self._nearest(self.keys, path)
+            return Position(start.line, start.column + within)
+        value = self._value(path)
+        return _place_within(self.text.splitlines(), place, value[:within]) if isinstance(value, str) else place
+
+    def _value(self, path: KeyPath) -> Any:
+        value = self.data
+        for key in path:
+            value = value[key]
+        return value
 
     @staticmethod
     def _nearest(table: Mapping[KeyPath, Position], path: KeyPath) -> Position:
         places = (table.get(path[:size]) for size in range(len(path), 0, -1))
         return next((place for place in places if place), Position(1, 1))
+
+
+def _place_within(lines: Sequence[str], start: Position, before: str) -> Position:
+    """Where the character behind `before` is in a file, whose lines may be folded into one blank each (YAML 1.2, 6.5):
+    they are told by the characters that are no blanks."""
+    line, column = start.line - 1, start.column - 1
+    if lines[line][column : column + len(before)] == before:
+        return Position(start.line, start.column + len(before))
+    if lines[line][column : column + 1] in _BLOCK:
+        line, column = line + 1, 0
+    left = sum(not character.isspace() for character in before)
+    for number in range(line, len(lines)):
+        for place in range(column, len(lines[number])):
+            if not lines[number][place].isspace():
+                if not left:
+                    return Position(number + 1, place + 1)
+                left -= 1
+        column = 0
+    return start
 
 
 @dataclass(frozen=True)

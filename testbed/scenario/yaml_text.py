@@ -79,7 +79,7 @@ def _read_text(path: Path) -> str:
 
 def _compose(text: str, file: str) -> Node | None:
     try:
-        node: Node | None = YAML(pure=True).compose(text)
+        node: Node | None = YAML(typ="safe", pure=True).compose(text)
         return node
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
