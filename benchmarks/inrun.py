@@ -105,7 +105,7 @@ class MeasuredWorld(KernelWorld):
 
             def start_daemon(_, host: str, control: int, log: IO[bytes]) -> Child:  # noqa: N805
                 source = self.source_of(host)
-                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, source))
+                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, str(source)))
                 return forker.fork(host, self._fabric.pids[host], control, log)
 
         sources: Any = Sources()

@@ -1,15 +1,18 @@
 """The command `mrc-testbed`, and `python -m testbed`: what must be so before anything else is loaded."""
 
-from __future__ import annotations
-
-import sys
-
-from testbed.errors import ExitCode
-from testbed.interrupts import send_swallowed_again
+# No `from __future__`, and no other import here: it could come from the current folder.
+from testbed.isolated import leave_out_the_current_folder
 
 
 def main() -> None:
     """Entry point. Loading takes a while, and Ctrl-C may come meanwhile."""
+    leave_out_the_current_folder()
+
+    import sys
+
+    from testbed.errors import ExitCode
+    from testbed.interrupts import send_swallowed_again
+
     send_swallowed_again()
     try:
         from testbed import cli

@@ -6,7 +6,6 @@ import contextlib
 import json
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from testbed.app.run import run_scenario
 from testbed.app.run_view import RunView
 from testbed.compare.console import show_comparison
 from testbed.errors import ExitCode, RunError, TestbedError, UsageError
+from testbed.isolated import python_command
 from testbed.lessons.advice import advice_for
 from testbed.lessons.evidence import RUN, CellRun, Evidence
 from testbed.lessons.fitting import CellScenario
@@ -34,7 +34,6 @@ from testbed.report.outcome import RunOutcome
 from testbed.rundir.results import point
 from testbed.scenario.transports import WorldKind
 
-PLAN = (sys.executable, "-m", "testbed", "plan")
 _MEASURED = f"--measured {RUN}"
 UNREADABLE = (TestbedError, OSError, ValueError, ArithmeticError, RecursionError)
 """What a student's files may raise that others must not suffer from; the first says what is wrong, the second which
@@ -180,7 +179,8 @@ def plan(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
 @cache
 def _planned(words: tuple[str, ...]) -> Mapping[str, Any]:
     # The options that a person types, read as they are: the command is the one place that knows them all.
-    done = subprocess.run([*PLAN, *words, "--json", "-"], capture_output=True, text=True, check=False)
+    command = python_command("testbed", "plan", *words, "--json", "-")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UsageError(f"`mrc-testbed plan {shlex.join(words)}`: {done.stderr.strip()}")
     found: Mapping[str, Any] = json.loads(done.stdout)

@@ -7,15 +7,13 @@ import os
 import select
 import socket
 import subprocess
-import sys
-from pathlib import Path
 from typing import IO
 
 from hosts.control import FORK_MESSAGE_BYTES
 from testbed.errors import FabricError
 from testbed.fabric.sandbox import open_of
+from testbed.isolated import PLACE, python_command
 
-_SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _ENDED = b'{"error": "the process that forks it has ended"}'
 
 
@@ -44,12 +42,11 @@ class Child:
 class Forker:
     """Started once; forks a daemon in a moment. `log` takes what it says should it fail; `source`: where `hosts` is."""
 
-    def __init__(self, log: IO[bytes], source: Path = _SOURCE_ROOT) -> None:
+    def __init__(self, log: IO[bytes], source: str = PLACE) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "hosts.forker", str(theirs.fileno())],
-                cwd=source,
+                python_command("hosts.forker", str(theirs.fileno()), place=source),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

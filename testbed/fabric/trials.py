@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -31,6 +30,7 @@ from testbed.fabric.capabilities import (
 )
 from testbed.fabric.privileges import is_rootless
 from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
+from testbed.isolated import isolated_python
 
 _NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
 _BPF_KERNEL = (
@@ -163,7 +163,7 @@ KERNEL_TESTS = (
         False,
         "no `transport: mptcp`",
         "use Linux 6.17 or newer with CONFIG_MPTCP and CONFIG_MPTCP_IPV6, and iproute2 5.8 or newer",
-        ("ip mptcp limits set subflows 8 add_addr_accepted 8", f"{shlex.quote(sys.executable)} -c '{_MPTCP_SOCKET}'"),
+        ("ip mptcp limits set subflows 8 add_addr_accepted 8", shlex.join([*isolated_python(), _MPTCP_SOCKET])),
     ),
     KernelTest(
         PATH_ORDER,

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import ExitCode
+from testbed.isolated import python_command
 from testbed.rundir.files import read_json
 from testbed.rundir.scratch import CELL, Scratch, scratch
+from testbed.sweep.code import version_words
 from testbed.sweep.evidence import pack
 
-RUN = (sys.executable, "-m", "testbed", "run")
 _LOOK_EVERY_S = 1.0
 """Between looks at whether it is to stop, which may ask another machine."""
 _GRACE_S = 20.0
@@ -74,6 +74,8 @@ def _carried_out(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[],
             path.write_bytes(content)
         status = _run(spec, own, stopped, left)
         document = read_json(folder / "cell.json") or _without_verdict(status, folder / "said")
+        if other := _other_code(document, spec.version):
+            return CellResult({**_NOTHING, "verdict": "inconclusive", "exit_code": 3, "reason": other}, b"")
         seconds = round(time.monotonic() - began, 3)
         return CellResult({**document, "wall_seconds": seconds}, pack(_run_folder(folder / "out"), spec.fetch))
 
@@ -81,7 +83,8 @@ def _carried_out(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[],
 def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callable[[], bool]) -> int:
     """Returns its exit status, that of an interrupted run where it was stopped; negative: the signal that killed it."""
     folder = own.path
-    command = [*(spec.command or RUN), str(folder / "scenario.yaml"), "--quiet", "--out", str(folder / "out")]
+    command = [*(spec.command or python_command("testbed", "run")), str(folder / "scenario.yaml")]
+    command += ["--quiet", "--out", str(folder / "out")]
     command += ["--cell", str(folder / "cell.json"), "--tied", "0"]
     with (folder / "said").open("wb") as said:
         child = subprocess.Popen(
@@ -104,6 +107,13 @@ def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callab
             child.stdin.close()
         if child.poll() is None:  # this thread was broken off
             _end(child, left)
+
+
+def _other_code(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """What to say of a run by other code than the sweep was planned with: it is no result of this sweep."""
+    if "version" not in document or version_words(document) == version_words(wanted):
+        return ""
+    return f"was run by mrc-testbed {version_words(document)}, and the sweep was planned with {version_words(wanted)}"
 
 
 def _end(child: subprocess.Popen[bytes], left: Callable[[], bool]) -> None:

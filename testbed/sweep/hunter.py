@@ -23,10 +23,10 @@ from typing import IO, Any
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import MACHINE_ERRORS, STUCK, Candidate, Outcome, attempt, trouble
 from testbed.app.hunt.workers import LONGEST_S
+from testbed.isolated import python_command
 from testbed.rundir.scratch import HUNT, scratch
 from testbed.sweep.tied import end_with
 
-_HUNTER = (sys.executable, "-c", "from testbed.sweep.hunter import main; main()")
 _LENGTH = struct.Struct("<Q")
 _IDLE_S = 60.0
 _LOOK_EVERY_S = 1.0
@@ -114,7 +114,7 @@ class _Hunter:
 
     @staticmethod
     def _started(tie: int, folder: Path) -> subprocess.Popen[bytes]:
-        command = [*_HUNTER, str(tie), str(folder)]
+        command = python_command("testbed.sweep.hunter", str(tie), str(folder))
         try:
             return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[tie])
         finally:
@@ -195,3 +195,7 @@ def attempt_here(spec: HuntSpec, job: Candidate, stopped: Callable[[], bool]) ->
     if not hunter.is_there:
         _OF_THREAD.hunters = {}
     return outcome
+
+
+if __name__ == "__main__":
+    main()

@@ -7,16 +7,15 @@ import os
 import secrets
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
 from testbed.fabric.options import FabricOptions
+from testbed.isolated import python_command
 from testbed.pages.report.write import REPORT_FILE
 from testbed.report.outcome import RunOutcome
 from testbed.runner.interactive import InteractiveFaults
@@ -31,7 +30,6 @@ from testbed.web.supervisor_end import BrowserScreen, RequestHandler
 USUAL_PORT = 8460
 """Tried first, so that a page left open finds the next run."""
 _HOST = "127.0.0.1"
-_SOURCE_ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 1.0
 """Longest wait to send scene and verdict, between runs."""
 _END_S = 3.0
@@ -127,8 +125,7 @@ def _shown(outcome: RunOutcome) -> dict[str, Any]:
 def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen[bytes]:
     descriptors = (channel.fileno(), listening.fileno())
     return subprocess.Popen(
-        [sys.executable, "-m", "testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])],
-        cwd=_SOURCE_ROOT,
+        python_command("testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=descriptors,

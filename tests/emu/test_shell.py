@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.emu.runs import COMMAND, Run
 from tests.emu.test_sandbox import MARK, await_gone, members
+from tests.trapped import MAIN, Trapped
 
 SMALL = ["scenarios/quickstart.yaml", "--set", "fabric.planes=1", "--set", "faults=[]", "--set", "expect=[]"]
 
@@ -26,6 +27,14 @@ def test_the_shell_answers_as_mininet_does() -> None:
     assert "1 received, 0% packet loss" in ran.stdout
     assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
     assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
+
+
+def test_nothing_of_the_folder_is_run_by_a_fabric_or_by_daemons(tmp_path: Path) -> None:
+    trapped = Trapped(tmp_path)
+    plain = ["t.yaml", "--set", "world=kernel", "--set", "faults=[]", "--set", "capture=[]"]
+    trapped.run(MAIN, "shell", *plain, "-c", "h0 ping -c1 h1")
+    said = trapped.run(MAIN, "run", *plain, "--web", status=None)
+    assert list((trapped.folder / "results").glob("2*/verdict.json")), said
 
 
 def test_the_shell_gives_the_terminal_back_as_it_was() -> None:

@@ -21,7 +21,14 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
-    *("testbed.errors", "testbed.interrupts", "testbed.version", "testbed.state", "testbed.terminal"),
+    *(
+        "testbed.isolated",
+        "testbed.errors",
+        "testbed.interrupts",
+        "testbed.version",
+        "testbed.state",
+        "testbed.terminal",
+    ),
     "testbed.calibration",
     *(
         "testbed.planner",

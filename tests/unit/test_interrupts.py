@@ -52,6 +52,7 @@ sys.setprofile(profile)
 """
 WHILE_IT_LOADS = """
 import signal, sys
+from testbed import errors, interrupts
 from testbed.__main__ import main
 
 def profile(frame, event, _):

@@ -162,6 +162,21 @@ def test_a_tied_run_ends_as_by_sigterm(tmp_path: Path) -> None:
     assert "SIGTERM" in history.read_text()
 
 
+def test_a_run_of_other_code_is_no_result_of_the_sweep(tmp_path: Path) -> None:
+    """As where a checkout was changed while its sweep went on."""
+    folder = planned(tmp_path, 1)
+    spec = CellSpec("a", folder.scenario(folder.cells[0]), "summary", {"version": "0.0.1", "commit": "f" * 40}, other())
+    found = run_cell(spec, lambda: False).document
+    assert (found["exit_code"], found["run"], found["another_try"]) == (3, None, True)
+    assert found["reason"] == "was run by mrc-testbed 9.9 (unknown), and the sweep was planned with 0.0.1 (fffffff)"
+
+
+def other() -> tuple[str, ...]:
+    """In place of `mrc-testbed run`: a program of another version."""
+    program = "import sys; open(sys.argv[sys.argv.index('--cell') + 1], 'w').write('{\"version\": \"9.9\"}')"
+    return sys.executable, "-c", program
+
+
 def test_a_descriptor_that_is_not_open_is_refused(call: Call) -> None:
     ended = call("run", "quickstart", "--virtual", "--tied", "999")
     assert ended.status == 2
