@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
 from testbed.errors import ScenarioError, UsageError
+from testbed.inputs import input_text
 from testbed.lessons.kinds import FreeText
 from testbed.lessons.lesson import ANSWERS_FILE, Answers, LessonQuestion
 from testbed.lessons.work import Work
@@ -90,7 +91,7 @@ def save_answers(work: Work, given: Mapping[str, Any], was: Mapping[str, Any]) -
         return
     work.answers()  # a file with mistakes is not written over
     yaml = YAML()
-    document = yaml.load(work.answers_file.read_text(encoding="utf-8"))
+    document = yaml.load(input_text(work.answers_file))
     for name, value in given.items():
         there = shown_answer(document.get(name))
         if name in asked and isinstance(value, str) and value != there:

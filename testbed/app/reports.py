@@ -7,23 +7,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
+from testbed.inputs import ONLY_JSON, STANDARD_STREAM
 from testbed.report.batch import batch_as_dict
 from testbed.report.junit import junit_text
 from testbed.report.outcome import Case
 from testbed.rundir.ownership import write_given
 from testbed.terminal import say
 
-STDOUT = Path("-")
-
 
 class Reports:
-    """Writes what was asked for. The first write must succeed; `on_error` gets later failures, and runs go on."""
+    """Writes what was asked for. Raises UsageError for JUnit on standard output. The first write must succeed;
+    `on_error` gets later failures, and runs go on."""
 
     def __init__(self, junit: Path | None, json_: Path | None, on_error: Callable[[Exception], object]) -> None:
-        self.json_on_stdout = json_ == STDOUT
+        self.json_on_stdout = json_ == STANDARD_STREAM
         self._on_error = on_error
         self._begun = False
         self._writers: list[tuple[str, Path, Callable[[Sequence[Case]], str]]] = []
+        if junit == STANDARD_STREAM:
+            raise UsageError(f"--junit -: {ONLY_JSON}")
         if junit is not None:
             self._writers.append(("--junit", junit, junit_text))
         if json_ is not None and not self.json_on_stdout:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from testbed.commands.options import Out, Runs, runs_of
+from testbed.commands.output import write_asked
 from testbed.terminal import say
 
 _Chance = Annotated[
@@ -34,7 +35,6 @@ def bounds(runs: Runs, out: Out = Path("results"), chance: _Chance = 0.001, json
     from testbed.compare.bounds_table import show_bounds, totals
     from testbed.errors import ExitCode
     from testbed.report.console import open_console
-    from testbed.rundir.ownership import write_given
     from testbed.rundir.results import run_folder
 
     to_stdout = json_ == Path("-")
@@ -48,7 +48,7 @@ def bounds(runs: Runs, out: Out = Path("results"), chance: _Chance = 0.001, json
         if to_stdout:
             say(text, end="")
         else:
-            write_given(json_, text)
+            write_asked("--json", json_, text)
     unknown = dict.fromkeys((Room.OPEN, Room.TOO_FEW), ExitCode.INCONCLUSIVE)
     codes = {Room.TIGHT: ExitCode.FAIL, **unknown}
     raise typer.Exit(codes.get(gravest(found), ExitCode.PASS))

@@ -13,7 +13,8 @@ from testbed.terminal import say
 
 def decode(
     file: Annotated[
-        Path | None, typer.Argument(help="Capture: pcap or pcapng, also gzipped.", show_default=False)
+        Path | None,
+        typer.Argument(help="Capture: pcap or pcapng, also gzipped; - for standard input.", show_default=False),
     ] = None,
     limit: Annotated[
         int | None,

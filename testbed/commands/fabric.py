@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
+from testbed.commands.output import write_asked
 from testbed.errors import UsageError
 from testbed.terminal import say
 
@@ -29,10 +30,7 @@ def topo_show(
     say(render.drawing(plan, shutil.get_terminal_size().columns))
     warn_of_budget([(loaded.name, loaded)])
     if svg is not None:
-        try:
-            svg.write_text(render.svg(plan), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--svg {svg}: cannot be written: {error.strerror}") from error
+        write_asked("--svg", svg, render.svg(plan))
 
 
 _Commands = Annotated[
@@ -50,7 +48,11 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
 
     require([LINUX])
     from testbed.app.shell import open_shell
+    from testbed.inputs import STANDARD_STREAM
     from testbed.scenario import load_scenario
+
+    if scenario == STANDARD_STREAM and not command:
+        raise UsageError("shell -: standard input is for what you type; name a file, or give commands with -c")
 
     raise typer.Exit(open_shell(load_scenario(scenario, set_ or [], judged=False), command or []))
 

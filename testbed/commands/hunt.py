@@ -58,9 +58,12 @@ def hunt(
     from testbed.app.hunt.hunt import HuntLimits
     from testbed.app.hunt.hunt import hunt as hunt_in
     from testbed.app.hunt.subject import HuntRequest
+    from testbed.inputs import STANDARD_STREAM
     from testbed.report.console import open_console
+    from testbed.scenario.yaml_text import read_source
 
-    request = HuntRequest(scenario, tuple(set_ or ()), move)
+    text = read_source(scenario).text if scenario == STANDARD_STREAM else ""
+    request = HuntRequest(scenario, tuple(set_ or ()), move, text)
     times = confirm_runs if confirm else 0
     limits = HuntLimits(seeds, jobs or os.cpu_count() or 1, seed, keep_going, shrink_runs, times)
     raise typer.Exit(hunt_in(request, limits, out, open_console(), _elsewhere(request, on, certs, insecure, jobs)))

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
-        metavar="SCENARIO", help="Scenario file (YAML), or the name of a shipped scenario.", show_default=False
+        metavar="SCENARIO",
+        help="Scenario file (YAML), the name of a shipped scenario, or - for standard input.",
+        show_default=False,
     ),
 ]
 ScenarioFiles = Annotated[
     list[Path],
     typer.Argument(
-        metavar="SCENARIO...", help="Scenario files (YAML), or names of shipped scenarios.", show_default=False
+        metavar="SCENARIO...",
+        help="Scenario files (YAML), names of shipped scenarios, or - for standard input.",
+        show_default=False,
     ),
 ]
 _RUN_HELP = "Run folder, or the name of one in results/, or latest."

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from testbed.commands import plan_options as option
+from testbed.commands.output import write_asked
 from testbed.commands.plan_bridge import measured_recoveries, small_scenario
-from testbed.errors import ExitCode, RunError, UsageError
+from testbed.errors import ExitCode, UsageError
 from testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def plan(
     small = small_scenario(made, jobs, question.planes, step_s, scenario, _command()) if scenario else ""
     _show(made, jobs, notes, json, html)
     if scenario:
-        _write(scenario, small, to_stderr=str(json) == "-")
+        _write("--scenario", scenario, small, to_stderr=str(json) == "-")
 
 
 def _jobs(
@@ -193,9 +194,9 @@ def _output(
     else:
         show(open_console())
     if json and not only_json:
-        _write(json, dumps(document, indent=2) + "\n")
+        _write("--json", json, dumps(document, indent=2) + "\n")
     if html:
-        _write(html, page(), to_stderr=only_json)
+        _write("--html", html, page(), to_stderr=only_json)
 
 
 def _command() -> str:
@@ -203,14 +204,9 @@ def _command() -> str:
     return shlex.join(["mrc-testbed", *sys.argv[1:]])
 
 
-def _write(path: Path, text: str, to_stderr: bool = False) -> None:
-    """And say so. Raises RunError."""
-    from testbed.rundir.ownership import write_given
-
-    try:
-        write_given(path, text)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}") from error
+def _write(option: str, path: Path, text: str, to_stderr: bool = False) -> None:
+    """And say so. Raises UsageError."""
+    write_asked(option, path, text)
     say(f"{path}", err=to_stderr)
 
 
@@ -254,8 +250,10 @@ def _taken(gpus: str) -> list[str]:
 
 
 def _text(path: Path, option: str) -> str:
+    from testbed.inputs import input_text
+
     try:
-        return path.read_text(encoding="utf-8")
+        return input_text(path)
     except UnicodeDecodeError:
         raise UsageError(f"{option} {path}: not UTF-8 text") from None
     except OSError as error:

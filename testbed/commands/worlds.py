@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
+from testbed.commands.output import write_asked
 from testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def worlds(
     from testbed.compare.worlds_table import show_agreement, totals
     from testbed.errors import ExitCode
     from testbed.report.console import open_console
-    from testbed.rundir.ownership import write_given
 
     to_stdout = json_ == Path("-")
     console = open_console(stderr=to_stdout)
@@ -64,7 +64,7 @@ def worlds(
 
     def write() -> None:
         if json_ and not to_stdout:
-            write_given(json_, _text(found, not_run[len(found) :]))
+            write_asked("--json", json_, _text(found, not_run[len(found) :]))
 
     write()  # a file of an earlier call would tell of that one if this call is killed
     for pair in pairs:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import Problem, ScenarioError, UsageError
+from testbed.inputs import input_text
 from testbed.lessons.cells import split_cell
 from testbed.lessons.fitting import unfitting
 from testbed.lessons.kinds import READERS
@@ -156,7 +157,7 @@ def _question(answers: Keys, name: str) -> LessonQuestion | None:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return input_text(path)
     except (OSError, ValueError):
         return ""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import ScenarioError, TestbedError, UsageError
+from testbed.inputs import input_text
 from testbed.lessons.beside import Beside, beside
 from testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
 from testbed.lessons.load import load_lesson
@@ -77,7 +78,7 @@ class Work:
     def _text(self, name: str) -> str | None:
         """A file of the student's; None as long as it is the starter."""
         try:
-            text = self._there(name).read_text(encoding="utf-8")
+            text = input_text(self._there(name))
         except (OSError, ValueError) as error:
             raise UsageError(f"{self.folder / name}: is not UTF-8 text ({error})") from None
         starter = self.lesson.folder / f"{Stage.START}-{name}"

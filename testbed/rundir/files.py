@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.errors import RunError, TestbedError
+from testbed.inputs import BYTE_ORDER_MARK
 
 MOST_DOCUMENT_BYTES = 64 << 20
 """Of a file that is read at once: JSON. Those of the largest runs have a few MB."""
@@ -75,7 +76,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def parse_json(text: str) -> Any:
     """Raises ValueError for what is no JSON, or nested too deeply to be read."""
     try:
-        return json.loads(text)
+        return json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except RecursionError:
         raise ValueError("is nested too deeply") from None
 
@@ -153,6 +154,8 @@ def write_whole(path: Path, content: str) -> None:
 
     What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
     """
+    if path.is_dir():  # `.` has no name, and beside another one a file would be left
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_suffix(path.suffix + ".part")
     try:
         with open_new(temporary) as file:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
+from testbed.inputs import BYTE_ORDER_MARK
 from testbed.rundir.files import RecordError, line_blocks
 from testbed.rundir.tables import CsvTable, RowT
 
@@ -95,7 +96,7 @@ def _batches(path: Path) -> Iterator[tuple[Sequence[str], list[str]]]:
         # left out. Names and numbers only, never quoted: the csv module takes several times as long.
         *lines, _ = b"".join(block).decode(errors="replace").replace("\r\n", "\n").split("\n")
         if not header and lines:
-            header = lines.pop(0).split(",")
+            header = lines.pop(0).removeprefix(BYTE_ORDER_MARK).split(",")
         if lines:
             yield header, lines
 

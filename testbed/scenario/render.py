@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from testbed.errors import Problem, ScenarioError
+from testbed.inputs import input_bytes
 from testbed.scenario.yaml_text import MAX_BYTES
 
 WIDTH = 110
@@ -39,7 +40,6 @@ def _cut(line: str, column: int) -> tuple[str, int]:
 @cache
 def _lines(file: str) -> tuple[str, ...]:
     try:
-        with Path(file).open("rb") as content:
-            return tuple(content.read(MAX_BYTES).decode("utf-8-sig").splitlines())
+        return tuple(input_bytes(Path(file), MAX_BYTES).decode("utf-8-sig").splitlines())
     except (OSError, ValueError):
         return ()

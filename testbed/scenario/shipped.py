@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed.errors import Problem, ScenarioError, UsageError
 from testbed.expect import did_you_mean
+from testbed.inputs import STANDARD_STREAM
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 SUFFIX = ".yaml"
@@ -58,10 +59,13 @@ def near_names(word: str) -> str:
 
 
 def scenario_file(given: Path) -> Path:
-    """The file for `given`: a path, else the name of a shipped scenario. Raises ScenarioError if it is neither.
+    """The file for `given`: a path, standard input, else the name of a shipped scenario. Raises ScenarioError if it is
+    none of them.
 
     An existing but unreadable file is left to its reader.
     """
+    if given == STANDARD_STREAM:
+        return given
     try:
         if not stat.S_ISDIR(os.stat(given).st_mode):
             return given

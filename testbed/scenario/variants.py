@@ -15,6 +15,7 @@ from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationErro
 
 from testbed.errors import Problem, ScenarioError, UsageError
 from testbed.expect import did_you_mean
+from testbed.inputs import STANDARD_STREAM
 from testbed.scenario.fields import NAME_PATTERN, Name, refuse
 from testbed.scenario.keys import key_path
 from testbed.scenario.matrix import FIXED, VARIANT, VARIANTS, overlapping
@@ -133,9 +134,10 @@ def shipped_names() -> tuple[str, ...]:
 def variant_set(name: str) -> VariantSet:
     """The set in the file `name`, else the shipped one. Raises ScenarioError with all its mistakes, UsageError if there
     is none."""
-    known = shipped_sets()
-    path = known.get(name, Path(name)) if not Path(name).is_file() else Path(name)
-    if not path.is_file():
+    known, path = shipped_sets(), Path(name)
+    if path != STANDARD_STREAM and not path.is_file():
+        path = known.get(name, path)
+    if path != STANDARD_STREAM and not path.is_file():
         sets = did_you_mean(name, known) or f"; sets are {', '.join(known)}"
         raise UsageError(f"--against {name}: there is no such file, and no set has that name{sets}")
     source = read_source(path)

@@ -13,6 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from testbed.errors import Problem, ScenarioError
+from testbed.inputs import input_bytes
 from testbed.scenario.source import KeyPath, Position, Source, dotted
 from testbed.scenario.yaml_advice import yaml_advice
 
@@ -63,8 +64,7 @@ def parse_value(text: str) -> Any:
 def _read_text(path: Path) -> str:
     file = str(path)
     try:
-        with path.open("rb") as content:  # which may be a pipe, or never end
-            raw = content.read(MAX_BYTES + 1)
+        raw = input_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise _alone(file, Position(1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(raw) > MAX_BYTES:

@@ -14,8 +14,6 @@ from testbed.app.hunt.subject import HuntRequest
 from testbed.app.hunt.trial import Candidate, Outcome
 from testbed.errors import UsageError
 from testbed.scenario.plugins.load import SUFFIX
-from testbed.scenario.shipped import scenario_file
-from testbed.scenario.yaml_text import read_source
 from testbed.sweep.address import SchedulerAddress
 from testbed.sweep.hunter import HuntSpec, attempt_here
 from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
@@ -29,7 +27,7 @@ _TOLD_EVERY_S = 30.0
 
 def hunt_spec(request: HuntRequest) -> HuntSpec:
     """Raises UsageError for a scenario with plugin files, which lie here and not there."""
-    source = read_source(scenario_file(request.file))
+    source = request.source
     own = [name for name in source.data.get("plugins") or () if str(name).endswith(SUFFIX)]
     if own:
         raise UsageError(f"{request.file}: has the plugin {own[0]}, a file of this machine; hunt in it without --on")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from pathlib import Path
 from typing import IO, Any, cast
 
 from testbed.errors import UsageError
+from testbed.inputs import STANDARD_STREAM
 
 _GZIP = b"\x1f\x8b"
 
@@ -23,7 +25,7 @@ class ByteStream:
         """Raises UsageError."""
         self.at = 0
         try:
-            plain = path.open("rb")
+            plain = sys.stdin.buffer if path == STANDARD_STREAM else path.open("rb")
             packed = plain.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from error

@@ -28,6 +28,7 @@ ORDER = (
         "testbed.version",
         "testbed.state",
         "testbed.terminal",
+        "testbed.inputs",
     ),
     "testbed.calibration",
     *(
@@ -293,7 +294,15 @@ def test_the_virtual_network_is_imported_without_linux() -> None:
 
 
 def test_the_wire_view_knows_packets_and_names_only() -> None:
-    rooms = ("testbed.wireview", "testbed.errors", "testbed.terminal", "hosts.wire", "hosts.rc.wire", "topos")
+    rooms = (
+        "testbed.wireview",
+        "testbed.errors",
+        "testbed.inputs",
+        "testbed.terminal",
+        "hosts.wire",
+        "hosts.rc.wire",
+        "topos",
+    )
     assert not breaches(
         "testbed/wireview",
         lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms),

@@ -17,9 +17,9 @@ from testbed.scenario.loader import changed_data, load_scenario_text, load_sourc
 from testbed.scenario.matrix import AXES
 from testbed.scenario.shipped import scenario_file
 from testbed.scenario.single_faults import SingleFault, occurrences_of, settled_entries, single_faults
-from testbed.scenario.source import Override
+from testbed.scenario.source import Override, Source
 from testbed.scenario.switch_rules import too_many_rules
-from testbed.scenario.yaml_text import read_source
+from testbed.scenario.yaml_text import parse_source, read_source
 
 _EXPECT = "expect"
 _VIRTUAL = Override(("world",), "virtual", "--set world=virtual")
@@ -28,11 +28,18 @@ _NOT_CAPTURED = Override(("capture",), [], "--set capture=[]")
 
 @dataclass(frozen=True, slots=True)
 class HuntRequest:
-    """What a hunt is about, as typed: it goes to other processes. `move`: None: where nothing is left to the seed."""
+    """What a hunt is about, as typed: it goes to other processes. `move`: None: where nothing is left to the seed;
+    `text`: of standard input, which those processes do not have."""
 
     file: Path
     overrides: tuple[str, ...] = ()
     move: bool | None = None
+    text: str = ""
+
+    @property
+    def source(self) -> Source:
+        """The scenario. Raises ScenarioError."""
+        return parse_source(self.text, str(self.file)) if self.text else read_source(scenario_file(self.file))
 
 
 class ImpossibleError(Exception):
@@ -45,7 +52,7 @@ class Subject:
     def __init__(self, request: HuntRequest) -> None:
         """Raises ScenarioError; UsageError for a scenario with several cells, without expectations or faults, or with
         a kind of fault that cannot be written as a single one."""
-        source = read_source(scenario_file(request.file))
+        source = request.source
         changes = [*read_changes(request.overrides, None), _VIRTUAL]
         data = changed_data(source, changes)
         if any(data.get(axis) for axis in AXES):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +53,7 @@ def _moments(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """The whole lines of each moment, which follow each other. Raises RecordError, ValueError."""
     lines: list[bytes] = []
     for block in line_blocks(path):
-        lines += block[1:] if block[0].startswith(_HEADER) else block
+        lines += block[1:] if block[0].removeprefix(BOM_UTF8).startswith(_HEADER) else block
         begin = 0
         while begin < len(lines):
             t_ns = _time(lines[begin])

@@ -1,0 +1,20 @@
+"""Files that an option asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.inputs import ONLY_JSON, STANDARD_STREAM
+
+
+def write_asked(option: str, path: Path, text: str) -> None:
+    """Write what `option` asks for. Raises UsageError."""
+    from testbed.rundir.ownership import write_given
+
+    if path == STANDARD_STREAM:
+        raise UsageError(f"{option} -: {ONLY_JSON}")
+    try:
+        write_given(path, text)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be written: {error.strerror}") from error
