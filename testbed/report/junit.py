@@ -8,7 +8,8 @@ inconclusive, interrupted, not run. Unknown is never pass. Skipped is what the t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.checks.result import CheckResult, Status, Verdict
@@ -30,7 +31,7 @@ _TAGS = {Status.FAIL: "failure", Status.INCONCLUSIVE: "error"}
 
 def junit_text(cases: Sequence[Case]) -> str:
     """The whole document for these cases; a case that was not run yet is an error in it."""
-    suites = [_suite(case) for case in cases]
+    suites = [_suite(case, name) for case, name in zip(cases, _suite_names(cases), strict=True)]
     root = Element("testsuites", name="mrc-testbed")
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, 0)) for suite in suites)))
@@ -40,13 +41,34 @@ def junit_text(cases: Sequence[Case]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _suite(case: Case) -> Element:
+def _suite_names(cases: Sequence[Case]) -> list[str]:
+    """A name for each, as no other has it: two files may have one `name`, and one file may be given twice."""
+    counts = Counter(case.name for case in cases)
+    return _distinct(case.name if counts[case.name] == 1 else f"{case.name} ({case.file})" for case in cases)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """As XML holds them, with a number behind what was there before: GitLab and Jenkins know a test by its names, and
+    keep one of several alike."""
+    found: dict[str, None] = {}
+    for name in map(_clean, names):
+        number = 1
+        while (numbered := name if number == 1 else f"{name} ({number})") in found:
+            number += 1
+        found[numbered] = None
+    return list(found)
+
+
+def _suite(case: Case, name: str) -> Element:
     outcome = case.outcome
-    suite = Element("testsuite", name=_clean(case.name), file=_clean(str(case.file)))
+    suite = Element("testsuite", name=name, file=_clean(str(case.file)))
     properties = SubElement(suite, "properties")
-    for name, value in _properties(case):
-        SubElement(properties, "property", name=name, value=_clean(value))
+    for key, value in _properties(case):
+        SubElement(properties, "property", name=key, value=_clean(value))
     tests = list(_tests(case))
+    for test, distinct in zip(tests, _distinct(test.get("name", "") for test in tests), strict=True):
+        test.set("name", distinct)
+        test.set("classname", name)
     suite.extend(tests)
     suite.set("tests", str(len(tests)))
     suite.set("failures", str(sum(test.find("failure") is not None for test in tests)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 import zlib
 from pathlib import Path
@@ -25,7 +26,7 @@ class ByteStream:
         """Raises UsageError."""
         self.at = 0
         try:
-            plain = sys.stdin.buffer if path == STANDARD_STREAM else path.open("rb")
+            plain = cast(io.BufferedReader, sys.stdin.buffer) if path == STANDARD_STREAM else path.open("rb")
             packed = plain.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}") from error

@@ -159,3 +159,32 @@ def test_what_the_transport_lacks_is_skipped_and_a_measured_run_fails_nothing(ca
     said = suite.findtext("system-out") or ""
     assert "died: 3 steps" in said
     assert "job died at 3.79 s" in said
+
+
+def of_same_name(tmp_path: Path, count: int) -> list[Case]:
+    scenario = load_scenario(write_scenario(tmp_path, "one"))
+    return [Case(tmp_path / f"{number}.yaml", scenario, 1, 1, (outcome(),)) for number in range(count)]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a (2)", "a\0", "a\1"]), max_size=8))
+def test_no_two_testcases_are_alike(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    (first, *_) = of_same_name(tmp_path_factory.mktemp("x"), 1)
+    verdict = first.tries[0].verdict
+    assert verdict
+    checks = tuple(replace(verdict.checks[0], name=name) for name in names)
+    tried = replace(first.tries[0], verdict=replace(verdict, checks=checks))
+    suites = document(*(replace(first, file=Path(name), tries=(tried,)) for name in (*names, "b")))
+    tests = [(test.get("classname"), test.get("name")) for test in suites.iter("testcase")]
+    assert len(set(tests)) == len(tests) == (len(names) + 1) * (len(names) + 1)
+    assert len({suite.get("name") for suite in suites}) == len(suites)
+
+
+def test_two_files_of_one_name_are_told_apart_by_their_files(tmp_path: Path) -> None:
+    cases = of_same_name(tmp_path, 2)
+    assert [suite.get("name") for suite in document(*cases)] == [f"one ({case.file})" for case in cases]
+    assert [suite.get("name") for suite in document(cases[0])] == ["one"]
+
+
+def test_one_file_given_twice_is_two_suites(tmp_path: Path) -> None:
+    (case,) = of_same_name(tmp_path, 1)
+    assert [suite.get("name") for suite in document(case, case)] == [f"one ({case.file})", f"one ({case.file}) (2)"]
