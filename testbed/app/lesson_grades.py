@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
 from testbed.errors import MissingCapability, RunError, UsageError
 from testbed.lessons.grade import LessonMark
-from testbed.lessons.grades import GradedWork, as_csv
+from testbed.lessons.grades import GradedWork, as_csv, students_of
 from testbed.lessons.work import (
     UnknownLesson,
     Work,
@@ -38,19 +39,19 @@ def grade_all(
 ) -> list[GradedWork]:
     """Judge each folder, and run what is not run yet. `teachers`: lessons that are not shipped, by name. Raises
     RunError when the table cannot be written."""
-    rows = [_not_graded_yet(folder) for folder in folders]
+    names = students_of({folder: lesson_named(folder) for folder in folders})
+    rows = [_not_graded_yet(folder, names[folder]) for folder in folders]
     _write(out, rows)  # a table of an earlier call would tell of that one if this call is killed
     for index, folder in enumerate(folders):
-        rows[index] = _graded(folder, teachers, options, seed_by_name, console)
+        rows[index] = replace(_graded(folder, teachers, options, seed_by_name, console), student=names[folder])
         tell(rows[index])
         _write(out, rows)
     return rows
 
 
-def _not_graded_yet(folder: Path) -> GradedWork:
+def _not_graded_yet(folder: Path, student: str) -> GradedWork:
     """What the table says of a student before the own row is there, also when the grading is killed."""
-    name = lesson_named(folder)
-    return GradedWork(student_of(folder, name), name, 0, reason="not graded yet", mark=LessonMark.INCONCLUSIVE)
+    return GradedWork(student, lesson_named(folder), 0, reason="not graded yet", mark=LessonMark.INCONCLUSIVE)
 
 
 def _graded(

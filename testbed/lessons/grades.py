@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.inputs import BYTE_ORDER_MARK
 from testbed.lessons.grade import Grade, LessonMark
 from testbed.lessons.work import MARKER
 
 COLUMNS = ("student", "lesson", "points", "of", "verdict", "reason")
+_OF_THE_EXAMPLES = "mine"
+"""What README.md and docs/lessons.md call the folder of a lesson."""
 _FORMULA = ("=", "+", "-", "@", "\t")
 """What a spreadsheet takes for a formula; a student can name a folder so."""
 
@@ -71,9 +75,43 @@ def _started(folder: Path) -> Iterator[Path]:
         yield from sorted(path.parent for path in folder.glob(f"*/{MARKER}"))
 
 
+def students_of(works: Mapping[Path, str]) -> dict[Path, str]:
+    """What the student of each folder is called; `works`: the lesson that was started in it.
+
+    By its own folder, or by the one above where that says nothing: where it is called as the lesson or as in our
+    examples, and where another student's folder has the same name, as with `anna/lesson-1` and `bo/lesson-1`.
+    """
+    whole = {folder: _with_a_name(folder.resolve(), lesson) for folder, lesson in works.items()}
+    homes = _homes({path: lesson for path, lesson in zip(whole.values(), works.values(), strict=True)})
+    people = {folder: path.parent if path.parent in homes else path for folder, path in whole.items()}
+    return {folder: _shortest(path, set(people.values())) for folder, path in people.items()}
+
+
+def _with_a_name(folder: Path, lesson: str) -> Path:
+    return folder.parent if folder.name in (lesson, _OF_THE_EXAMPLES) else folder
+
+
+def _homes(works: Mapping[Path, str]) -> set[Path]:
+    """Folders of students with lessons in them. One with a lesson twice is a class, whose folders are students."""
+    lessons = Counter((path.parent, lesson) for path, lesson in works.items())
+    classes = {home for (home, _), count in lessons.items() if count > 1}
+    homes: dict[str, set[Path]] = {}
+    for path in works:
+        homes.setdefault(path.name, set()).add(path.parent)
+    return {home for named in homes.values() if len(named) > 1 and not named & classes for home in named}
+
+
+def _shortest(path: Path, others: Collection[Path]) -> str:
+    """As many folders as no other path ends with."""
+    ends = (path.parts[-count:] for count in range(1, len(path.parts)))
+    found = (end for end in ends if all(other == path or other.parts[-len(end) :] != end for other in others))
+    return "/".join(next(found, path.parts))
+
+
 def as_csv(graded: Sequence[GradedWork]) -> str:
-    """A line for each, with a header."""
+    """A line for each, with a header, and before it the mark by which spreadsheets know UTF-8."""
     out = StringIO()
+    out.write(BYTE_ORDER_MARK)
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for one in graded:

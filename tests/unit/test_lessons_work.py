@@ -210,7 +210,7 @@ def test_a_number_that_nothing_holds_ends_no_grading(lesson: Lesson, tmp_path: P
     (tmp_path / "class/anna/answers.yaml").write_text(f"left: 0x{'f' * 5000}\n")
     ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
     assert ended.status == 0
-    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text("utf-8-sig").splitlines()))
     assert [(row["student"], row["points"]) for row in rows] == [("anna", "3"), ("bo", "4")]
 
 
@@ -238,7 +238,7 @@ def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
     assert ended.status == 0
     assert "note: " in ended.err
     assert "nobody: no lesson was started here" in ended.err
-    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "grades.csv").read_text("utf-8-sig").splitlines()))
     assert [(row["student"], row["lesson"], row["points"], row["of"], row["verdict"]) for row in rows] == [
         ("'=anna", "mine", "4", "4", "pass"),
         ("bo", "mine", "1", "4", "fail"),
@@ -250,7 +250,7 @@ def test_a_class_is_graded(lesson: Lesson, tmp_path: Path) -> None:
 
 
 def rows(folder: Path) -> list[tuple[str, ...]]:
-    found = csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    found = csv.DictReader((folder / "grades.csv").read_text("utf-8-sig").splitlines())
     return [(row["student"], row["lesson"], row["points"], row["of"], row["verdict"]) for row in found]
 
 
