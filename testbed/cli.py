@@ -28,6 +28,7 @@ from testbed.commands.run import run
 from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.commands.worlds import worlds
+from testbed.consent import known_code_alone
 from testbed.errors import ExitCode
 from testbed.interrupts import unwrapped
 from testbed.terminal import say
@@ -150,7 +151,7 @@ def main() -> None:
     _print_what_can_be_printed()
     _reach_admin_tools()
     try:
-        with unwrapped():
+        with unwrapped(), known_code_alone():
             app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -12,7 +12,7 @@ from testbed.report.console import open_console
 from testbed.rundir.files import read_json
 from testbed.rundir.ownership import writer_of
 from testbed.rundir.results import run_folder, run_folders
-from testbed.scenario import SCENARIO_FILE, load_scenario
+from testbed.scenario import load_recorded
 from testbed.scenario.transports import WorldKind
 
 
@@ -22,7 +22,7 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
     Returns the exit code. Raises UsageError where no run is going on, MissingCapability without root in a run of root.
     """
     folder = run_folder(run, out) if run else _the_one_going_on(out)
-    scenario = load_scenario(folder / SCENARIO_FILE)
+    scenario = load_recorded(folder)
     if scenario.world is WorldKind.VIRTUAL:
         again = f"mrc-testbed replay {folder.name} --kernel"
         raise UsageError(f"{folder}: this run is in virtual time, which has no nodes to enter; `{again}` has them")

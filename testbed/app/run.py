@@ -18,7 +18,7 @@ from testbed.rundir.ownership import claimed, hand_over
 from testbed.rundir.recorder import Recorder
 from testbed.rundir.results import create_folder, point_latest
 from testbed.runner.phases import RunJob
-from testbed.runner.plugins import copy_plugins
+from testbed.runner.plugins import keep_plugins
 from testbed.scenario import Scenario
 from testbed.terminal import say
 
@@ -43,7 +43,7 @@ def run_scenario(
     place.require_reach(out)
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
-    copy_plugins(scenario, folder)
+    keep_plugins(scenario, folder)
     with claimed(folder):  # not before: a folder without its scenario can never get a verdict
         _link(folder)
         job = RunJob(scenario, folder, place.world(), replays, audience)

@@ -9,6 +9,7 @@ import typer
 
 from testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
 from testbed.commands.output import write_asked
+from testbed.consent import run_what_scenarios_name
 from testbed.errors import UsageError
 from testbed.terminal import say
 
@@ -44,6 +45,7 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
 
     Commands may also be piped in. With -c the exit status is 1 when a command fails.
     """
+    run_what_scenarios_name()
     from testbed.fabric.capabilities import LINUX, require
 
     require([LINUX])

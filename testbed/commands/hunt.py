@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
+from testbed.consent import run_what_scenarios_name
 from testbed.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def hunt(
     faults that still fail, and written as a scenario into the results folder. Exit status: 0 nothing found, 1 found, 2
     bad input, 3 no try could be judged, 130 interrupted. docs/worlds.md has more.
     """
+    run_what_scenarios_name()
     import os
 
     from testbed.app.hunt.hunt import HuntLimits

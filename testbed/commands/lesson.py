@@ -9,6 +9,7 @@ import typer
 
 from testbed.commands.options import Virtual
 from testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
+from testbed.consent import run_what_scenarios_name
 from testbed.errors import ExitCode, UsageError
 from testbed.terminal import say
 
@@ -88,6 +89,7 @@ def check(
 ) -> None:
     """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail, 2 bad input,
     3 inconclusive."""
+    run_what_scenarios_name()
     from testbed.app.lesson import CheckOptions, check_work
     from testbed.lessons.shown import grade_lines
     from testbed.lessons.work import open_work, with_seed_by_name
@@ -140,6 +142,7 @@ def grade(
     """Check the lessons of a class: a line for each, in grades.csv and grades.json. What a machine spoiled or a file
     lacks is said there, and ends nothing. Exit status: 0 whatever the grades; 3 if this machine could not judge some
     lesson."""
+    run_what_scenarios_name()
     from testbed.app.lesson import CheckOptions
     from testbed.app.lesson_grades import CSV_FILE, grade_all
     from testbed.lessons.grade import LessonMark

@@ -10,6 +10,7 @@ import typer
 from testbed.commands import errors
 from testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
 from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from testbed.consent import run_what_scenarios_name
 from testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def paper(
     After every run the table is updated as paper.md and paper.json in a folder of its own; Ctrl-C ends with the table
     so far. Exit status: as of `run` with several scenarios, the most serious decides.
     """
+    run_what_scenarios_name()
     from testbed.app import run as runner
     from testbed.app.batch import run_cases
     from testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough

@@ -25,6 +25,7 @@ from testbed.commands.options import (
     warn_of_captures,
 )
 from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from testbed.consent import run_what_scenarios_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +89,7 @@ def run(
     0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the
     most serious: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
     """
+    run_what_scenarios_name()
     from contextlib import nullcontext
 
     from rich.text import Text

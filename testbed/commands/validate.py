@@ -20,6 +20,7 @@ from testbed.commands.options import (
     warn_of_budget,
     warn_of_captures,
 )
+from testbed.consent import run_what_scenarios_name
 from testbed.errors import ExitCode, TestbedError
 from testbed.terminal import say
 
@@ -41,6 +42,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
+    run_what_scenarios_name()
     from testbed.scenario import load_cells
 
     failed = False
@@ -52,6 +54,7 @@ def validate(
             failed = True
         else:
             _tell(path, cells)
+            _note_plugins(cells)
             if predict:
                 _tell_predictions(cells)
     raise typer.Exit(ExitCode.USAGE if failed else ExitCode.PASS)
@@ -81,6 +84,17 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
         _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
     warn_of_budget((in_brackets(cell.settings), cell.scenario) for cell in cells)
     warn_of_captures([cell.scenario for cell in cells])
+
+
+def _note_plugins(cells: Sequence[Cell]) -> None:
+    """They were run here: now commands that read may run them, too."""
+    from testbed.errors import RunError
+    from testbed.runner.plugins import note_plugins
+
+    try:
+        note_plugins(*(cell.scenario for cell in cells))
+    except RunError as error:
+        say(f"warning: {error}", err=True)
 
 
 def _tell_predictions(cells: Sequence[Cell]) -> None:

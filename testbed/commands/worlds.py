@@ -10,6 +10,7 @@ import typer
 
 from testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
 from testbed.commands.output import write_asked
+from testbed.consent import run_what_scenarios_name
 from testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def worlds(
     agree, 1 some figure differs, 2 bad input, 3 a kernel run stayed inconclusive, 4 the machine lacks something.
     docs/worlds.md has the tolerances and what they are for.
     """
+    run_what_scenarios_name()
     from testbed.app import run as runner
     from testbed.app.worlds import completed
     from testbed.compare.worlds import Reads, overall

@@ -14,8 +14,14 @@ from testbed.scenario.plugins.offered import COPIES, PluginSource
 from testbed.scenario.plugins.trust import not_noted, notes_file
 
 
+def keep_plugins(scenario: Scenario, folder: Path) -> None:
+    """Copy the bytes that are run into the run folder, and note them as run. Raises RunError."""
+    copy_plugins(scenario, folder)
+    note_plugins(scenario)
+
+
 def copy_plugins(scenario: Scenario, folder: Path) -> None:
-    """Copy the checked bytes into the run folder. Raises RunError."""
+    """Copy the checked bytes into the folder of a run or of a sweep. Raises RunError."""
     for source in scenario.offered.sources:
         path = folder / COPIES / source.copy_name
         try:
@@ -24,12 +30,11 @@ def copy_plugins(scenario: Scenario, folder: Path) -> None:
                 file.write(source.content)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
-    note_plugins(scenario)
 
 
-def note_plugins(scenario: Scenario) -> None:
-    """Mark these files as run by this user on this machine, so that their copies are trusted. Raises RunError."""
-    wanted = not_noted(source.sha256 for source in scenario.offered.sources)
+def note_plugins(*scenarios: Scenario) -> None:
+    """Mark their files as run by this user on this machine, so that all commands may run them. Raises RunError."""
+    wanted = not_noted(source.sha256 for scenario in scenarios for source in scenario.offered.sources)
     if not wanted:
         return
     path = notes_file()

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.consent import TRUST
 from testbed.errors import ExitCode
 from testbed.isolated import python_command
 from testbed.rundir.files import read_json
@@ -92,6 +93,7 @@ def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callab
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=subprocess.STDOUT,
+            env={**os.environ, TRUST: "1"},  # its plugins are copies; who runs a sweep has asked for them
             pass_fds=[own.lock] if os.name == "posix" else [],  # it may outlive this process for its tear-down
             start_new_session=True,  # Ctrl-C is for whoever started the sweep, who tells all cells
         )

@@ -19,7 +19,7 @@ from testbed.compare.runs import ComparedRun
 from testbed.errors import ExitCode, UsageError
 from testbed.report.outcome import Case, RunOutcome, gravest
 from testbed.rundir.files import RecordError
-from testbed.scenario import Scenario, load_scenario
+from testbed.scenario import Scenario, load_recorded
 from testbed.scenario.cells import SettingNames
 from testbed.sweep.code import version_words
 from testbed.sweep.evidence import ALL, CELL_FILE, pack
@@ -217,7 +217,7 @@ class Cases:
     def _scenario(self, found: GatheredCell) -> Scenario:
         cell, same = found.cell, _same(found.cell)
         if same not in self._loaded:
-            self._loaded[same] = load_scenario(found.home.path / SCENARIOS / cell.id / "scenario.yaml")
+            self._loaded[same] = load_recorded(found.home.path / SCENARIOS / cell.id)
         return self._loaded[same].model_copy(update={"seed": cell.seed})
 
 

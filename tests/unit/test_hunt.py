@@ -153,7 +153,7 @@ def test_a_machine_without_space_is_no_failure(tiny: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(trial, "copy_plugins", full)
+    monkeypatch.setattr(trial, "keep_plugins", full)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert not outcome.failures
     assert outcome.problem.startswith("its machine could not run it: ")

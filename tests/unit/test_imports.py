@@ -29,6 +29,7 @@ ORDER = (
         "testbed.state",
         "testbed.terminal",
         "testbed.inputs",
+        "testbed.consent",
     ),
     "testbed.calibration",
     *(

@@ -18,7 +18,14 @@ from testbed.checks.judge import judge
 from testbed.checks.record import load_record
 from testbed.compare.settings import settings_of
 from testbed.errors import ScenarioError
-from testbed.runner.plugins import changed_plugins, copy_plugins, note_plugins, plugin_records, plugin_rows
+from testbed.runner.plugins import (
+    changed_plugins,
+    copy_plugins,
+    keep_plugins,
+    note_plugins,
+    plugin_records,
+    plugin_rows,
+)
 from testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
 from testbed.scenario.axes import Sweep
 from testbed.scenario.source import dotted
@@ -105,6 +112,7 @@ def test_validate_shows_what_the_plugins_offer(here: Path, call: Call) -> None:
 
 
 def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call: Call) -> None:
+    call("validate", str(here / "s.yaml"))
     defined = json.loads(call("schema", str(here / "s.yaml")).out)["$defs"]
     endpoint = defined["EndpointSettings"]["properties"]
     assert endpoint["congestion_control"]["enum"] == ["fixed", "nscc", "fixed-rate"]
@@ -193,7 +201,7 @@ def ran(here: Path) -> tuple[Scenario, Path]:
     folder = here / "results" / "run"
     folder.mkdir(parents=True)
     (folder / "scenario.yaml").write_text(scenario.dump_yaml())
-    copy_plugins(scenario, folder)
+    keep_plugins(scenario, folder)
     (folder / "environment.json").write_text(json.dumps(plugin_records(scenario)))
     return scenario, folder
 
@@ -278,3 +286,83 @@ def test_two_files_of_one_name_are_refused(here: Path) -> None:
     (told,) = mistakes(here, "plugins=[my_cc.py, more/my_cc.py, random_spray.py, gather.py]")
     assert told.endswith("two plugin files are called my_cc.py; rename one")
     assert dotted(("plugins", 1)) in told
+
+
+# --- who runs code ---
+
+
+def sent(place: Path) -> Path:
+    """A scenario and its plugin, as somebody sends them."""
+    place.mkdir(parents=True)
+    (place / "sent.yaml").write_text(
+        "name: sent\nworld: virtual\nplugins: [strange.py]\n"
+        "workload: [{train: {steps: 3, compute: 10ms, allreduce: 64KiB}}]\n"
+    )
+    (place / "strange.py").write_text(f"# {place}\n{SPREAD}{STRANGE.partition('PLUGIN')[0]}")
+    return place / "sent.yaml"
+
+
+def was_run(place: Path) -> bool:
+    return bool(list(place.rglob("was-run")))
+
+
+@pytest.mark.parametrize("words", ["schema", "topo show", "sweep plan --out big"])
+def test_a_command_that_runs_nothing_runs_no_plugin_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = sent(tmp_path / "sent")
+    first, *more = words.split(" --")
+    command = [*first.split(), str(file), *(word for option in more for word in f"--{option}".split())]
+    ended = call(*command)
+    assert ended.status == 2
+    assert "strange.py is code that was never run on this machine; read it: `mrc-testbed validate`" in ended.err
+    assert not was_run(file.parent)
+    assert call("validate", str(file)).status == 0
+    assert call(*command).status == 0
+
+
+def a_run(file: Path) -> Path:
+    """The recorded run of a foreign scenario, with its copy of the plugin."""
+    folder = file.parent / "results" / "20260101T000000Z-sent"
+    (folder / "plugins").mkdir(parents=True)
+    shutil.copy(file, folder / "scenario.yaml")
+    shutil.copy(file.with_name("strange.py"), folder / "plugins")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("attach RUN", "replay RUN", "report RUN", "compare RUN RUN", "bounds RUN", "worlds RUN"),
+        *("validate RUN/scenario.yaml", "run -q RUN/scenario.yaml", "shell RUN/scenario.yaml"),
+        *("hunt RUN/scenario.yaml", "schema RUN/scenario.yaml", "topo show RUN/scenario.yaml"),
+    ],
+)
+def test_copies_in_a_run_folder_are_run_by_nobody_who_did_not(tmp_path: Path, call: Call, command: str) -> None:
+    folder = a_run(sent(tmp_path / "sent"))
+    assert call(*command.replace("RUN", str(folder)).split()).status != 0
+    assert not was_run(tmp_path)
+
+
+def test_a_planned_sweep_counts_as_run_nowhere(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of a folder that came from elsewhere need its plugins, and do not run them unread."""
+    file, big = sent(tmp_path / "sent"), tmp_path / "big"
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
+    assert call("sweep", "plan", str(file), "--out", str(big)).status == 0
+    monkeypatch.delenv("MRC_TRUST_PLUGINS")
+    for left in tmp_path.rglob("was-run"):
+        left.unlink()
+    ended = call("sweep", "gather", str(big), "--junit", str(tmp_path / "j.xml"))
+    assert "strange.py is code that was never run on this machine" in ended.err
+    assert call("schema", str(file)).status == 2
+    assert not was_run(tmp_path)
+
+
+def test_a_cell_of_a_sweep_is_run_with_its_plugins(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine where nobody has run them: who runs a sweep has asked for its code."""
+    file, big = sent(tmp_path / "sent"), tmp_path / "big"
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
+    assert call("sweep", "plan", str(file), "--out", str(big)).status == 0
+    monkeypatch.delenv("MRC_TRUST_PLUGINS")
+    assert call("sweep", "run", str(big), "-q").status == 0

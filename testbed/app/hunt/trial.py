@@ -19,7 +19,7 @@ from testbed.errors import RunError, ScenarioError, TestbedError
 from testbed.expect.vocabulary import Severity
 from testbed.rundir.results import LOGS
 from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.plugins import copy_plugins
+from testbed.runner.plugins import keep_plugins
 from testbed.runner.progress import Silent
 from testbed.runner.virtual_world import VirtualWorld
 from testbed.scenario import Scenario
@@ -90,7 +90,7 @@ def _scenario_of(subject: Subject, job: Candidate) -> Scenario:
 
 def _run(scenario: Scenario, folder: Path) -> Outcome:
     (folder / LOGS).mkdir()
-    copy_plugins(scenario, folder)
+    keep_plugins(scenario, folder)
     run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), Silent())
     record = load_record(folder, scenario)
     if record.lacked_something:

@@ -18,7 +18,7 @@ from testbed.expect import did_you_mean
 from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.plugins.kinds import KINDS
 from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
-from testbed.scenario.plugins.trust import TRUST, is_trusted
+from testbed.scenario.plugins.trust import require_trust
 
 GROUP = "mrc_testbed.plugins"
 """Entry point group; its modules have a `PLUGIN`."""
@@ -47,9 +47,8 @@ def load_plugins(names: Any, scenario: str, recorded: bool = False) -> tuple[Off
         if not isinstance(name, str) or not name or name in names[:index]:
             continue
         try:
-            for source in _sources(name, Path(scenario)):
-                if recorded:
-                    _require_trust(source)
+            for source, is_copy in _sources(name, Path(scenario)):
+                require_trust(source, recorded or is_copy)
                 found += _new(plugins_of(source), found)
         except PluginMistake as mistake:
             wrong.append(Wrong(index, str(mistake)))
@@ -103,9 +102,10 @@ def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin
     return plugins
 
 
-def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
+def _sources(name: str, scenario: Path) -> Iterator[tuple[PluginSource, bool]]:
+    """Each source, and whether it is the copy in the folder of a run or of a sweep."""
     if not name.endswith(SUFFIX):
-        yield from package_sources(name)
+        yield from ((source, False) for source in package_sources(name))
         return
     # A run folder has its own copies, which are what was run.
     copy = [scenario.parent / COPIES / Path(name).name] if scenario.name == SCENARIO_FILE else []
@@ -115,16 +115,7 @@ def _sources(name: str, scenario: Path) -> Iterator[PluginSource]:
         near = did_you_mean(Path(name).name, [each.name for each in beside.parent.glob(f"*{SUFFIX}")])
         here = "" if beside.absolute() == Path(name).absolute() else f", and none in {Path.cwd()}"
         raise PluginMistake(f"there is no file {beside}{here}{near}")
-    yield _read(name, file.resolve())
-
-
-def _require_trust(source: PluginSource) -> None:
-    """Raises PluginMistake for code from a run folder that its user never ran here."""
-    if not source.module and not is_trusted(source.sha256):
-        raise PluginMistake(
-            f"{source.file} is code that was never run on this machine, and reading this run would run it; "
-            f"review it, then try again with {TRUST}=1 in the environment"
-        )
+    yield _read(name, file.resolve()), file in copy
 
 
 def _read(name: str, file: Path, module: str = "") -> PluginSource:

@@ -1,7 +1,9 @@
-"""Which plugins are run when a run folder is read: those that this machine's user ran before.
+"""Which plugins may be run: the one rule of all commands.
 
-People exchange run folders, and plugins in them are code. `run` trusts the files that a scenario names and records
-their hashes. Reading a folder runs only copies with a recorded hash.
+Plugins are code, and people send each other folders. Whoever calls a command that carries a scenario out or checks it
+(`run`, `validate`) asks for the files beside it, and their hashes are noted. Every other command runs only what is
+noted, and so does every command with the copies in the folder of a run or of a sweep. A source is judged by the bytes
+that would be run: what becomes of its file meanwhile does not matter.
 """
 
 from __future__ import annotations
@@ -10,11 +12,20 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from testbed.consent import TRUST, Consent
+from testbed.scenario.plugins.offered import PluginMistake, PluginSource
 from testbed.state import state_paths
 
 NOTES = "plugins.sha256"
-TRUST = "MRC_TRUST_PLUGINS"
-"""With this in the environment the plugins of any run folder are run."""
+
+
+def require_trust(source: PluginSource, is_copy: bool) -> None:
+    """Raises PluginMistake for code that may not be run. `is_copy`: it came with the folder of a run or of a sweep.
+    Packages were installed by somebody who may."""
+    if source.module or (Consent.of_scenarios and not is_copy) or is_trusted(source.sha256):
+        return
+    known = f"{TRUST}=1 in the environment runs it" if is_copy else "`mrc-testbed validate` of its scenario runs it"
+    raise PluginMistake(f"{source.file} is code that was never run on this machine; read it: {known}")
 
 
 def is_trusted(sha256: str) -> bool:
