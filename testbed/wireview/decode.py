@@ -11,7 +11,7 @@ from testbed.wireview.capture import CaptureReader
 from testbed.wireview.frame import Frame, unwrap
 from testbed.wireview.line import HEADING, as_json, line
 from testbed.wireview.packet import Packet, parse
-from testbed.wireview.record import Record
+from testbed.wireview.record import OF_ANY_INTERFACE, Record
 from testbed.wireview.select import PacketFilter
 from testbed.wireview.summary import Summary
 
@@ -68,6 +68,7 @@ def dissector_help() -> str:
 def _packets(capture: CaptureReader, summary: Summary, show_refused: bool) -> Iterator[tuple[Record, Packet]]:
     """Yields MRC packets; all other frames go into the summary."""
     for record in capture:
+        summary.of_any_interface |= record.link_type in OF_ANY_INTERFACE
         frame = unwrap(record)
         packet = parse(frame) if isinstance(frame, Frame) else frame
         if isinstance(packet, Packet):

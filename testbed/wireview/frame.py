@@ -1,4 +1,4 @@
-"""From an Ethernet frame down to the MRC packet: the IPv6 headers around it and what was cut off.
+"""From a frame, also of `tcpdump -i any`, down to the MRC packet: the IPv6 headers around it and what was cut off.
 
 A switch that trims may rewrite the outer payload length alone (digest 5.3): what the inner header claims beyond the
 outer one is `trimmed`. Ours correct all lengths: then only the DSCP says that something is missing, not how much. A
@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hosts import wire
-from testbed.wireview.record import LINK_ETHERNET, Record
+from testbed.wireview.names import OPCODES
+from testbed.wireview.record import LINK_ETHERNET, LINK_IPV6, LINK_RAW, LINK_SLL, LINK_SLL2, Record
 
 MRC_PORT = 4791
 """UDP destination port (digest 6.1)."""
 
-_ETHERNET_BYTES = 14
+_LINKS: dict[int, tuple[int, int]] = {LINK_ETHERNET: (12, 14), LINK_SLL: (14, 16), LINK_SLL2: (0, 20)}
+"""By link type: where the ethertype is, and the size of its header. Source: the pcap link-layer header types."""
+_IP_ALONE = (LINK_RAW, LINK_IPV6)
 _IPV6_BYTES = 40
 _UDP_BYTES = 8
 _ETHERTYPE_IPV6 = b"\x86\xdd"
@@ -24,16 +27,19 @@ _NEXT_UDP = 17
 _NEXT_IPV6 = 41
 _NEXT_ROUTING = 43
 _CUT = -1
+_IPV6_VERSION = 6
+_PKEY = b"\xff\xff"
+"""The only one (digest 6.3)."""
 
 
 class Foreign(Enum):
     """Why a frame holds no MRC packet; the values are shown to people."""
 
-    LINK_TYPE = "link type is not Ethernet"
+    LINK_TYPE = "a link type other than Ethernet, raw IP and that of `tcpdump -i any`"
     SHORT = "cut within its headers"
     NOT_IPV6 = "not IPv6"
     NOT_UDP = "IPv6, not UDP"
-    OTHER_PORT = "UDP, not to port 4791"
+    OTHER_PORT = "UDP, not to port 4791, and no MRC by its look"
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class Frame:
 
     `outer`: destination of the encapsulating header, b"" without one; `traffic_class`: of the outermost header, by
     which switches decide; `trimmed`, `cut`: payload bytes removed by a switch that left a trace of them, or by the
-    capture.
+    capture; `port`: UDP destination port.
     """
 
     time_ns: int
@@ -52,6 +58,7 @@ class Frame:
     destination: bytes
     flow_label: int
     source_port: int
+    port: int
     trimmed: int
     cut: int
     payload: memoryview
@@ -63,13 +70,12 @@ class Frame:
 
 
 def unwrap(record: Record) -> Frame | Foreign:
-    """Ethernet, IPv6 (in IPv6), UDP to port 4791, or what it is instead."""
+    """IPv6 (in IPv6), UDP to port 4791 or with what looks like MRC, or what it is instead."""
     frame = record.frame
-    if record.link_type != LINK_ETHERNET:
-        return Foreign.LINK_TYPE
-    if frame[12:14] != _ETHERTYPE_IPV6:
-        return Foreign.NOT_IPV6 if len(frame) >= _ETHERNET_BYTES else Foreign.SHORT
-    inner = _ETHERNET_BYTES
+    outermost = _ipv6_at(record)
+    if isinstance(outermost, Foreign):
+        return outermost
+    inner = outermost
     below, kind = _below_ipv6(frame, inner)
     if kind == _NEXT_IPV6:
         inner = below
@@ -78,14 +84,32 @@ def unwrap(record: Record) -> Frame | Foreign:
         return Foreign.SHORT if kind == _CUT else Foreign.NOT_UDP
     if len(frame) < below + _UDP_BYTES:
         return Foreign.SHORT
-    if _word(frame, below + 2) != MRC_PORT:
-        return Foreign.OTHER_PORT
-    return _frame(record, inner, below)
+    found = _frame(record, outermost, inner, below)
+    return found if found.port == MRC_PORT or _looks_like_mrc(found.payload) else Foreign.OTHER_PORT
 
 
-def _frame(record: Record, inner: int, udp: int) -> Frame:
-    """From where the inner IPv6 header and the UDP header begin."""
-    frame, outermost = record.frame, _ETHERNET_BYTES
+def _ipv6_at(record: Record) -> int | Foreign:
+    """Where the outermost IPv6 header begins."""
+    frame = record.frame
+    if record.link_type in _IP_ALONE:
+        return 0 if frame[:1] and frame[0] >> 4 == _IPV6_VERSION else Foreign.NOT_IPV6
+    if record.link_type not in _LINKS:
+        return Foreign.LINK_TYPE
+    ethertype, size = _LINKS[record.link_type]
+    if frame[ethertype : ethertype + 2] != _ETHERTYPE_IPV6:
+        return Foreign.NOT_IPV6 if len(frame) >= size else Foreign.SHORT
+    return size
+
+
+def _looks_like_mrc(payload: memoryview) -> bool:
+    """By opcode, version and P_Key, as the Wireshark dissector knows it on other ports."""
+    known = len(payload) >= wire.BTH_BYTES + wire.ICRC_BYTES and payload[0] in OPCODES
+    return known and not payload[1] & 0xF and bytes(payload[2:4]) == _PKEY
+
+
+def _frame(record: Record, outermost: int, inner: int, udp: int) -> Frame:
+    """From where the IPv6 headers and the UDP header begin."""
+    frame = record.frame
     end = outermost + _IPV6_BYTES + _word(frame, outermost + 4)
     claimed = udp + _word(frame, udp + 4)
     there = min(claimed, end)
@@ -97,6 +121,7 @@ def _frame(record: Record, inner: int, udp: int) -> Frame:
         destination=frame[inner + 24 : inner + 40],
         flow_label=(frame[inner + 1] & 0xF) << 16 | _word(frame, inner + 2),
         source_port=_word(frame, udp),
+        port=_word(frame, udp + 2),
         trimmed=max(0, claimed - end),
         cut=max(0, there - len(frame)),
         payload=memoryview(frame)[udp + _UDP_BYTES : there],

@@ -24,6 +24,8 @@ def line(packet: Packet, begin_ns: int) -> str:
     )
     if frame.cut:
         text += f"  ({frame.cut} B not captured)"
+    if packet.marks:
+        text += f"  ({', '.join(packet.marks)})"
     left = still_to_go(frame.outer)
     return f"{text}  > {' '.join(left)}" if left else text
 
@@ -40,6 +42,7 @@ def as_json(packet: Packet, comments: Sequence[str]) -> str:
         "type": packet.kind,
         "ev": packet.ev,
         "not_captured_bytes": frame.cut,
+        **({"marks": packet.marks} if packet.marks else {}),
         **({"comments": comments} if comments else {}),
     }
     return json.dumps(about | packet.values)

@@ -2,6 +2,10 @@
 -- the look of it. Load: wireshark -X lua_script:mrc.lua. Runs in Lua 5.2 and 5.4, so it uses no bit operators.
 -- EV: version 4 bits, plane 4, uplink 8, UDP source port 16; the upper half travels in the IPv6 flow label.
 
+-- Linked into the plugins and named by -X too, it is loaded twice, and Wireshark takes a protocol once.
+if _G.mrc_testbed_dissector then return end
+_G.mrc_testbed_dissector = true
+
 local mrc = Proto("mrc", "Multipath Reliable Connection")
 
 local OPCODES = {

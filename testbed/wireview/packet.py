@@ -6,27 +6,30 @@ PSNs and byte counts are plain numbers, EVs the text `plane/uplink`, codes their
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hosts import wire
 from testbed.wireview import roce
-from testbed.wireview.frame import Foreign, Frame
+from testbed.wireview.frame import MRC_PORT, Foreign, Frame
 from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, RC_OPCODES, SYNDROMES, code_name, ev_name
 from testbed.wireview.runs import runs
 
 FieldValues = dict[str, Any]
+_MARKED = {wire.Refusal.BAD_ICRC: ("wrong ICRC",)}
+"""What hinders nobody from reading the packet, and its marks."""
 
 
 @dataclass(slots=True)
 class Packet:
     """A packet of MRC, or of the RoCE-like transport. `ev`: of its path (RoCE-like: its UDP source port); `values`: its
-    header values, by packet type."""
+    header values, by packet type; `marks`: what is odd about it, in words."""
 
     frame: Frame
     opcode: int
     ev: str
     values: FieldValues
+    marks: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -42,7 +45,19 @@ class Packet:
 
 
 def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
-    """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only."""
+    """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only; a wrong ICRC,
+    or another UDP port, is a mark."""
+    found = _parsed(frame)
+    if frame.port == MRC_PORT:
+        return found
+    return (
+        replace(found, marks=(*found.marks, f"UDP port {frame.port}"))
+        if isinstance(found, Packet)
+        else Foreign.OTHER_PORT
+    )
+
+
+def _parsed(frame: Frame) -> Packet | wire.Refusal | Foreign:
     view = frame.payload
     if view and view[0] in RC_OPCODES:
         return _parse_roce(frame)
@@ -50,19 +65,23 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
         return Foreign.SHORT
     incomplete = frame.trimmed or frame.cut or _is_bare(frame)
     refusal = wire.check_trimmed(view) if incomplete else wire.check(view, _has_icrc(view))
-    if refusal is not None:
+    if refusal and refusal not in _MARKED:
         return refusal
     opcode = view[0]
     ev = ev_name(frame.flow_label << 16 | frame.source_port)
-    return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame))
+    return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame), _marks(refusal))
 
 
 def _parse_roce(frame: Frame) -> Packet | wire.Refusal:
     view = frame.payload
     refusal = roce.refusal_of(view, frame.cut, _has_icrc(view))
-    if refusal is not None:
+    if refusal and refusal not in _MARKED:
         return refusal
-    return Packet(frame, view[0], f":{frame.source_port}", roce.values_of(view, frame.cut))
+    return Packet(frame, view[0], f":{frame.source_port}", roce.values_of(view, frame.cut), _marks(refusal))
+
+
+def _marks(refusal: wire.Refusal | None) -> tuple[str, ...]:
+    return _MARKED[refusal] if refusal else ()
 
 
 def _has_data_headers(view: memoryview) -> bool:

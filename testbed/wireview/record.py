@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 LINK_ETHERNET = 1
 """The link type of every port of the fabric (LINKTYPE_ETHERNET of the pcap format)."""
+LINK_RAW, LINK_SLL, LINK_IPV6, LINK_SLL2 = 101, 113, 229, 276
+"""Those of tunnels, and of `tcpdump -i any`, which older ones write as LINUX_SLL, newer ones as LINUX_SLL2."""
+OF_ANY_INTERFACE = (LINK_SLL, LINK_SLL2)
 MOST_PACKET_BYTES = 256 << 10
 """Of a packet that is kept: no tool writes longer ones (tcpdump, Wireshark)."""
 

@@ -18,7 +18,6 @@ _REFUSALS = {
     wire.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
     wire.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
     wire.Refusal.BAD_TIMESTAMP: "MRC data, no TSETH where TS says so",
-    wire.Refusal.BAD_ICRC: "MRC, wrong ICRC",
 }
 
 _UNKNOWN = "-"
@@ -36,13 +35,16 @@ class Summary:
         self.control: Counter[str] = Counter()
         self.trimmed = 0
         self.nacks: Counter[str] = Counter()
+        self.marks: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.of_any_interface = False
         self.times_ns: tuple[int, int] | None = None
 
     def add(self, packet: Packet) -> None:
         """Count an MRC packet."""
         values, time_ns = packet.values, packet.frame.time_ns
         self.types[packet.kind] += 1
+        self.marks.update(packet.marks)
         if packet.is_data:
             self.data[packet.ev] += 1
             self.telling[packet.ev] += "rtx" in values
@@ -73,6 +75,7 @@ class Summary:
             "retransmitted": self._told(self.data.total(), self.telling.total(), self.retransmitted.total()),
             "trimmed": self.trimmed,
             "nacks": dict(self.nacks),
+            "marks": dict(self.marks),
             "not_mrc": dict(self.refused),
         }
 
@@ -90,6 +93,10 @@ class Summary:
             yield f"retransmissions  {self._retransmissions()}"
             yield f"trimmed          {self.trimmed}"
             yield f"NACKs            {', '.join(f'{n} {reason}' for reason, n in self.nacks.most_common()) or 'none'}"
+        if self.of_any_interface:
+            yield "captured on any interface: a packet counts at each interface that it passed"
+        if self.marks:
+            yield f"marked           {', '.join(f'{n} {mark}' for mark, n in self.marks.most_common())}"
         if self.refused:
             yield "not read:"
             yield from _table(self.refused)

@@ -177,6 +177,9 @@ def test_foreign_packets_are_counted_by_reason(tmp_path, capsys):
             frame(good[:19] + b"\2" + good[20:]),
             frame(b"\xca"),
             frame(good, destination=53),
+            frame(b"x" + good[1:], destination=53),
+            frame(good[:2] + b"\0\0" + good[4:], destination=53),
+            frame(b"\xdc" + good[1:], destination=53),
             whole[:12] + b"\x08\x06" + bytes(28),
             whole[:54],
             whole[:20] + b"\x3a" + whole[21:],
@@ -184,15 +187,19 @@ def test_foreign_packets_are_counted_by_reason(tmp_path, capsys):
         ],
     )
     packets, summary = json_of(capsys, path)
-    assert [packet["psn"] for packet in packets] == [1]
+    assert [(packet["psn"], packet.get("marks")) for packet in packets] == [
+        (1, None),
+        (2, ["wrong ICRC"]),
+        (1, ["UDP port 53"]),
+    ]
+    assert summary["marks"] == {"wrong ICRC": 1, "UDP port 53": 1}
     assert summary["not_mrc"] == {
-        "MRC, wrong ICRC": 1,
         "to port 4791, an opcode of another transport": 1,
         "to port 4791, transport version not 0": 1,
         "MRC, not as long as its opcode says": 1,
         "MRC data, no TSETH where TS says so": 1,
         "to port 4791, shorter than a BTH": 1,
-        "UDP, not to port 4791": 1,
+        "UDP, not to port 4791, and no MRC by its look": 3,
         "not IPv6": 1,
         "cut within its headers": 2,
         "IPv6, not UDP": 1,
@@ -200,8 +207,41 @@ def test_foreign_packets_are_counted_by_reason(tmp_path, capsys):
 
 
 def test_another_link_type_is_one_reason(tmp_path, capsys):
-    _, summary = json_of(capsys, pcap(tmp_path / "raw.pcap", every_type(), link_type=101))
-    assert summary["not_mrc"] == {"link type is not Ethernet": len(VECTORS)}
+    _, summary = json_of(capsys, pcap(tmp_path / "usb.pcap", every_type(), link_type=189))
+    assert summary["not_mrc"] == {"a link type other than Ethernet, raw IP and that of `tcpdump -i any`": len(VECTORS)}
+
+
+@pytest.mark.parametrize(
+    ("link_type", "head"),
+    [
+        (113, b"\0\x04\0\x01\0\x06\x02\0\0\0\0\xff\0\0\x86\xdd"),
+        (276, b"\x86\xdd\0\0\0\0\0\x03\0\x01\x04\x06\x02\0\0\0\0\xff\0\0"),
+        (101, b""),
+        (229, b""),
+    ],
+    ids=["SLL", "SLL2", "raw", "IPv6"],
+)
+def test_what_tcpdump_writes_of_any_interface_is_read(link_type, head, tmp_path, capsys):
+    ethernet, _ = json_of(capsys, pcap(tmp_path / "one.pcap", every_type()))
+    other = pcap(tmp_path / "any.pcap", [head + one[14:] for one in every_type()], link_type=link_type)
+    found, summary = json_of(capsys, other)
+    assert found == ethernet
+    assert not summary["not_mrc"]
+    note = "captured on any interface: a packet counts at each interface that it passed"
+    assert (note in shown(capsys, other, limit=0)) == (link_type in (113, 276))
+    for cut in (0, 3, len(head) + 20):
+        short = pcap(tmp_path / "short.pcap", [(head + every_type()[0][14:])[:cut]], link_type=link_type)
+        assert json_of(capsys, short)[1]["packets"] == 0
+
+
+def test_marks_are_shown_and_counted(tmp_path, capsys):
+    broken = bytearray(data_packet(2, seal=True))
+    broken[60] ^= 1
+    path = pcap(tmp_path / "odd.pcap", [frame(bytes(broken)), frame(data_packet(3, seal=True), destination=4792)])
+    lines = shown(capsys, path)
+    assert "(wrong ICRC)" in lines[1]
+    assert "(UDP port 4792)" in lines[2]
+    assert lines[-1] == "marked           1 wrong ICRC, 1 UDP port 4792"
 
 
 def test_the_summary_counts_by_type_and_path(tmp_path, capsys):

@@ -108,6 +108,17 @@ def test_linked_into_the_plugins_it_names_codes_as_we_do():
     assert named == {(field, code): name for field, names in ours.items() for code, name in names.items()}
 
 
+def test_linked_and_named_it_is_loaded_once(capture):
+    with readable_by_all() as home:
+        plugins = home / ".local/lib/wireshark/plugins"
+        plugins.mkdir(parents=True)
+        script = Path(shutil.copy(dissector_path(), home))
+        (plugins / "mrc.lua").symlink_to(script)
+        done = run_as_nobody(home, "-X", f"lua_script:{script}", "-r", "-", "-Y", "mrc", stdin=capture)
+    assert "lua" not in done.stderr.lower()
+    assert len(done.stdout.splitlines()) == len(VECTORS)
+
+
 def test_nothing_is_malformed(capture):
     assert tshark(capture, "-Y", "_ws.malformed || _ws.lua.error || mrc.short") == ""
 

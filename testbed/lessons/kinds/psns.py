@@ -67,7 +67,7 @@ class FirstLost:
             for record in CaptureReader(file):
                 frame = unwrap(record)
                 packet = parse(frame) if isinstance(frame, Frame) else None
-                if isinstance(packet, Packet) and packet.is_data and packet.values.get("rtx") and self._is_of(packet):
+                if isinstance(packet, Packet) and self._is_of(packet) and _is_sent_again(packet):
                     yield record.time_ns, int(packet.values["psn"])
         except UsageError as error:
             raise NotKnown(str(error)) from None
@@ -80,3 +80,8 @@ class FirstLost:
     def form(self) -> str:
         """A number."""
         return "a PSN, such as 15593463"
+
+
+def _is_sent_again(packet: Packet) -> bool:
+    """Data, and whole: a PSN beside a wrong ICRC may be another."""
+    return packet.is_data and not packet.marks and bool(packet.values.get("rtx"))
