@@ -112,6 +112,7 @@ class Peer:
             for sender in self.senders:
                 sender.abandon(plane, now_ns)
         self._evs_changed(plane, was_usable)
+        self._resume(plane, was_usable, now_ns)
 
     def announce_ports(self, now_ns: int) -> None:
         """Our ports have changed: send updates until the peer answers one."""
@@ -170,11 +171,13 @@ class Peer:
             self._context.counters.evs_skipped += 1
         return changed
 
-    def restore(self, path: Path, marked: bool) -> None:
+    def restore(self, path: Path, marked: bool, now_ns: int) -> None:
         """Enough probes on `path` were answered; `marked`: the last one met congestion."""
         event = EvInput.PROBE_CONGESTED if marked and self.selection.uses_skip else EvInput.PROBES_PASSED
+        was_usable = self.evs.usable(path.plane)
         if self._change(path, event, event.value, 0):
             self._context.counters.evs_restored += 1
+            self._resume(path.plane, was_usable, now_ns)
 
     def deny(self, path: Path) -> None:
         """Only `allow` brings it back."""
@@ -206,7 +209,7 @@ class Peer:
         return True
 
     def _evs_changed(self, plane: int, was_usable: bool) -> None:
-        """EVs came or went: floors are looked at anew, and senders that wait for a plane look again."""
+        """EVs came or went: floors are looked at anew."""
         self._context.blocked_until = 0
         if self.evs.count(plane) > self._floor[plane]:
             for path in self.paths:
@@ -215,9 +218,12 @@ class Peer:
         usable = self.evs.usable(plane)
         if usable is not was_usable:
             self._context.events.append(PlaneChanged(self.number, plane, usable))
-            if usable:
-                for sender in self.senders:
-                    sender.wake()
+
+    def _resume(self, plane: int, was_usable: bool, now_ns: int) -> None:
+        """Senders that wait for a plane look again."""
+        if self.evs.usable(plane) and not was_usable:
+            for sender in self.senders:
+                sender.resume(now_ns)
 
 
 def _floors(config: EndpointConfig, paths: list[Path], evs: EvSet) -> list[int]:

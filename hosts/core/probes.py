@@ -125,8 +125,10 @@ class Prober:
         self._schedule(suspect, suspect.send_at)
 
     def _longest_ns(self) -> int:
-        """Longest pause between probes; never below the first one."""
-        return max(MAX_BACKOFF_T * self._timing.t_ns, self._timing.probe_interval_ns())
+        """Longest pause between probes; never below the first one. While the peer cannot be reached at all, no longer
+        than one probe a T on any of its paths."""
+        most_t = MAX_BACKOFF_T if self._peer.evs.paths else min(len(self._suspects), MAX_BACKOFF_T)
+        return max(most_t * self._timing.t_ns, self._timing.probe_interval_ns())
 
     def forget(self, path: Path) -> None:
         """Stop probing `path`: it was denied."""
@@ -159,7 +161,7 @@ class Prober:
         if suspect.successes >= needed:
             del self._suspects[suspect.path]
             suspect.path.restored_ns = now_ns
-            self._peer.restore(suspect.path, marked)
+            self._peer.restore(suspect.path, marked, now_ns)
             return
         # The path answers: find out within a few round trips whether it does so reliably.
         suspect.send_at = max(sent_ns + self._timing.t_ns, now_ns)

@@ -26,6 +26,8 @@ from hosts.core.tail import TailProbe
 from hosts.core.timing import COUNTED_HEADER_BYTES
 
 GOOD = EvState.GOOD
+LOOKS = 16
+"""Most searches for expired packets in one timeout: as a burst was sent, so it would expire packet by packet."""
 
 
 class Sender:
@@ -156,8 +158,19 @@ class Sender:
     def stalled(self, now_ns: int) -> None:
         """No plane is usable: time, and with it the retry counter, goes on all the same."""
         self.ready = False
-        self.silence.posted(now_ns)
+        self._begin_work(now_ns)
         self._start_timers(now_ns)
+
+    def resume(self, now_ns: int) -> None:
+        """A plane can be used again. What is under way, if it leaves no room to send, is asked for at once."""
+        self.wake()
+        if not self.ready and not self._outbox.idle():
+            self._context.timers.arm(self, now_ns)
+
+    def _begin_work(self, now_ns: int) -> None:
+        if self.silence.since_ns == NEVER:
+            self.silence.posted(now_ns)
+            self._retry.begin(now_ns)
 
     def _start_timers(self, now_ns: int) -> None:
         if self._timeout_at == NEVER:
@@ -195,8 +208,7 @@ class Sender:
         missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
         size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
         flight.send(message, size, self.selection.take(), now_ns)
-        if self.silence.since_ns == NEVER:
-            self.silence.posted(now_ns)
+        self._begin_work(now_ns)
         return seq
 
     def _resend(self, now_ns: int) -> int:
@@ -380,7 +392,7 @@ class Sender:
         if not in_flight or flight.path[slot].ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
-        self._retry.refused(now_ns)
+        self._retry.refused = True
         self._lose(seq, reason, now_ns)
         self.wake()
 
@@ -424,31 +436,39 @@ class Sender:
         timing = self.peer.timing
         answer_ns = timing.answer_ns()
         _, oldest = self.flight.sent_before(0)
-        since = self._retry.wait_from(now_ns if oldest is None else oldest)
-        ask_at = since + max(self._retry.interval_ns(timing.rto_ns()) - answer_ns, timing.slowest_ns)
+        since = now_ns if oldest is None else oldest
+        ask_at = since + max(timing.rto_ns() - answer_ns, timing.slowest_ns)
         self._look_at = ask_at if ask_at > now_ns else now_ns + answer_ns
         if ask_at <= now_ns and not self._tail.asked_since(now_ns - answer_ns):
             self._tail.ask(now_ns)
 
     def _time_out(self, now_ns: int) -> None:
-        """Runs at most once per timeout, which is what makes looking at every packet affordable."""
-        rto = self.peer.timing.rto_ns()
-        interval = self._retry.interval_ns(rto)
-        expired, oldest = self.flight.sent_before(now_ns - interval)
+        """Let go of what has expired, count the try if one ends, and say when to look again. Looks at every packet, at
+        most LOOKS times in a timeout. The interval of tries doubles, the timer of packets does not: what is on its way
+        again waits for the first timeout (readers, of P2), and nothing that is older fills the window."""
+        rto, retry = self.peer.timing.rto_ns(), self._retry
+        expired, oldest = self.flight.sent_before(now_ns - rto)
         for seq in expired:
             self._lose(seq, LossReason.TIMEOUT, now_ns)
-        outstanding = oldest is not None
-        # All is acknowledged, yet the peer never says so as a whole: a Transport ACK that does not come, or a SACK
-        # that was damaged and claimed too much. Probes answered do not count; only progress does.
-        stuck = not outstanding and not self.ready and now_ns - self._retry.progress_ns >= interval
-        silent = bool(expired) or stuck or not self.peer.evs.paths
-        self._context.counters.timeouts += silent
-        # Only refused, it sent each packet again as its NACK came: that is a try, but no timer was waited for.
-        tried = silent or self._retry.refused_since(now_ns - interval)
-        if tried and self._retry.timed_out(now_ns):
+            retry.expired = True
+        if now_ns >= retry.ends_ns(rto) and self._gives_up(oldest is not None, now_ns):
             self._timeout_at = NEVER
             self._fail(QpFailure.RETRY_EXCEEDED)
             return
-        waiting_from = self._retry.wait_from(now_ns if oldest is None else oldest)
-        self._timeout_at = waiting_from + self._retry.interval_ns(rto)
+        ends_ns = retry.ends_ns(rto)
+        self._timeout_at = (now_ns if oldest is None else oldest) + rto
+        if now_ns < ends_ns < self._timeout_at:
+            self._timeout_at = ends_ns
+        self._timeout_at = max(self._timeout_at, now_ns + rto // LOOKS)
         self.wake()
+
+    def _gives_up(self, outstanding: bool, now_ns: int) -> bool:
+        """Nothing was acknowledged for an interval. Count that, unless packets wait for nothing but their turn.
+
+        All may be acknowledged, and yet the peer never says so as a whole: a Transport ACK that does not come, or a
+        SACK that was damaged and claimed too much. Or no path is left. Probes answered do not count; only progress
+        does. Only refused, it sent each packet again as its NACK came: that is a try, but no timer was waited for.
+        """
+        silent = self._retry.expired or not (outstanding or self.ready) or not self.peer.evs.paths
+        self._context.counters.timeouts += silent
+        return (silent or self._retry.refused) and self._retry.tried(now_ns)

@@ -32,6 +32,9 @@ class SenderView(Protocol):
     def wake(self) -> None:
         """There may be something to send, and room to send it."""
 
+    def resume(self, now_ns: int) -> None:
+        """A plane can be used again."""
+
     def abandon(self, plane: int, now_ns: int) -> None:
         """The plane lost a port."""
 
@@ -93,5 +96,5 @@ class PeerView(Protocol):
     def port_changed(self, plane: int, now_ns: int) -> None:
         """A port of `plane` changed at either end."""
 
-    def restore(self, path: Path, marked: bool) -> None:
+    def restore(self, path: Path, marked: bool, now_ns: int) -> None:
         """Enough probes on `path` were answered."""
