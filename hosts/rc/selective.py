@@ -31,7 +31,7 @@ class SelectiveRequester(Requester):
 
     Every packet below `_edge` that is in neither has been counted as lost."""
 
-    __slots__ = ("_arrived", "_edge", "_oldest_ns", "_resend", "_waits")
+    __slots__ = ("_arrived", "_edge", "_given_up", "_oldest_ns", "_resend", "_waits")
 
     def __init__(
         self,
@@ -45,6 +45,8 @@ class SelectiveRequester(Requester):
         super().__init__(context, peer, local, remote, way, fail)
         self._arrived: set[int] = set()
         self._resend = self._edge = 0
+        self._given_up = 0
+        """Packets under way that do not count against the window of the host. While there are any, no new one does."""
         self._oldest_ns = 0
         """When the oldest packet became the oldest, or was sent again."""
         self._waits = False
@@ -56,11 +58,22 @@ class SelectiveRequester(Requester):
         super().stop()
         self._arrived.clear()
         self._resend = self._edge = self._high
-        self._context.release(freed)
+        self._release(freed)
 
     @property
     def _under_way(self) -> int:
         return self._high - self._una - len(self._arrived)
+
+    def _release(self, packets: int) -> None:
+        """So many packets are under way no longer; those that were given up go first."""
+        given_up = min(packets, self._given_up)
+        self._given_up -= given_up
+        self._context.release(packets - given_up)
+
+    def _give_up(self) -> None:
+        """The peer is silent: what is under way there must not keep the host's window from other QPs."""
+        packets, self._given_up = self._under_way - self._given_up, self._under_way
+        self._context.release(packets)
 
     # --- sending ---
 
@@ -76,7 +89,7 @@ class SelectiveRequester(Requester):
         context = self._context
         if self._high - self._una >= context.psn_range or not self._outbox.has_packet():
             return False
-        if context.in_flight < context.window:
+        if self._given_up or context.in_flight < context.window:
             return True
         if not self._waits:
             self._waits = True
@@ -96,7 +109,10 @@ class SelectiveRequester(Requester):
         if seq < self._edge:
             self._resend = seq + 1
             return seq
-        self._context.in_flight += 1
+        if self._given_up:
+            self._given_up += 1
+        else:
+            self._context.in_flight += 1
         return self._high
 
     def _begin_waiting(self, now_ns: int) -> None:
@@ -123,7 +139,7 @@ class SelectiveRequester(Requester):
         self._oldest_ns = now_ns
         # The window is released below, when `_una` has moved.
         super()._acknowledge(seq, arrival_ns, now_ns)
-        self._context.release(before - self._under_way)
+        self._release(before - self._under_way)
 
     def _tells_news(self, syndrome: int, named: int) -> bool:
         """It names a packet that arrived, which an ACK sent meanwhile does not say of those above its own."""
@@ -142,7 +158,7 @@ class SelectiveRequester(Requester):
             self.lost_packets += seq - max(self._edge, self._una)
             self._edge = seq + 1
         self._progress(now_ns)
-        self._context.release(1)
+        self._release(1)
         self.wake()
 
     # --- time ---
@@ -158,11 +174,17 @@ class SelectiveRequester(Requester):
         due_ns = short_ns if self._under_way < FEW_PACKETS else long_ns
         if now_ns >= due_ns:
             self._context.counters.resend_timeouts += 1
-            self._resend_all(now_ns)
+            if now_ns >= self._since_ns + scaled(LONG_RTO_NS, t_ns):
+                self._give_up()
+            self._resend_missing(now_ns)
             return min(when_ns, now_ns + scaled(SHORT_RTO_NS, t_ns))
         return min(when_ns, short_ns if now_ns < short_ns else long_ns)
 
     def _resend_all(self, now_ns: int) -> None:
+        self._give_up()
+        self._resend_missing(now_ns)
+
+    def _resend_missing(self, now_ns: int) -> None:
         """Send what is missing once more: below the highest that arrived, or everything."""
         if not self._arrived:
             self._edge = self._high

@@ -80,3 +80,18 @@ def test_a_probe_that_a_paused_port_holds_back_is_no_stall():
     net.hosts[0].probe_paths(1, net.now)
     net.run(within=25 * T, must=False)
     assert net.hosts[0].stalled(net.now) == {}
+
+
+@BOTH
+@pytest.mark.parametrize("timeout", [4096 << 15, 4096 << 20])
+def test_a_silent_peer_keeps_the_port_from_no_other_qp(recovery, timeout):
+    """What was long lost on the way to one peer filled the window of the host: others sent nothing while it lived."""
+    net = RcNet(hosts=3, recovery=recovery, timeout_ns=timeout)
+    for peer in (1, 2):
+        stream(net, net.join(0, peer), 8000)
+    net.cut(dst=1)
+    net.run(within=35 * T, must=False)
+    before = net.delivered(2)
+    net.run(within=10 * T, must=False)
+    assert not net.events_of(QpError)
+    assert net.delivered(2) - before > 250, "half of the port at least"
