@@ -1,6 +1,7 @@
 """Stories of EVs that meet congestion, are denied, or are the last of their plane."""
 
 import itertools
+from random import Random
 
 import pytest
 
@@ -397,3 +398,67 @@ def test_a_wider_floor_keeps_more_evs():
     assert net.hosts[0]._peers[1].evs.count(0) >= 4
     assert {e.in_use for e in net.events_of(FloorHeld)} == {4}
     stop()
+
+
+# --- which EV a packet takes ---
+
+RULES = pytest.mark.parametrize("rules", ["spec", "adaptive"])
+
+
+@RULES
+@pytest.mark.parametrize("uplinks", [2, 3])
+def test_a_packet_does_not_take_the_ev_that_it_brings_back_from_skip(rules, uplinks):
+    """With two EVs a plane a tenth of all marks cost their EV nothing."""
+    peer = Net(planes=1, uplinks=uplinks, ev_selection=rules).hosts[0]._peers[1]
+    for number in range(400):
+        resting = [path for path in peer.paths if path.penalty]
+        path = peer.selection.take()
+        assert path not in resting or len(resting) == uplinks, number
+        peer.selection.on_arrival(path, number)
+        if number % 3 == 0:
+            peer.congest(path, False, sent_ns=number, now_ns=number)
+
+
+@RULES
+def test_with_all_evs_of_a_plane_in_skip_the_one_in_use_is_not_the_one_passed_over(rules):
+    peer = Net(planes=1, uplinks=2, ev_selection=rules).hosts[0]._peers[1]
+    for _ in range(100):
+        first, second = peer.paths
+        for path in peer.paths:
+            peer.congest(path, False, sent_ns=0, now_ns=0)
+        assert peer.selection.take() is first, "skipped longest ago"
+        assert [first.penalty > 0, second.penalty > 0] == [True, False]
+        while any(path.penalty for path in peer.paths):
+            peer.selection.on_arrival(peer.selection.take(), 1)
+
+
+@RULES
+@pytest.mark.parametrize("shape", [{"uplinks": 1}, {"uplinks": 2, "ev_active": 3}])
+def test_a_retransmission_whose_plane_has_no_other_ev_takes_another_plane(rules, shape):
+    peer = Net(**{"planes": 3, "ev_selection": rules} | shape).hosts[0]._peers[1]
+    sent, draw = [0, 0, 0], Random(1)
+    for _ in range(300):
+        avoid = draw.choice([*peer.paths, None, None])
+        turn = peer.selection.turn
+        path = peer.selection.take(avoid)
+        assert path is not avoid
+        assert path.plane == turn or (shape["uplinks"] == 1 and avoid is not None), "a backup of its plane goes first"
+        sent[path.plane] += 1
+    assert max(sent) - min(sent) <= 2, "the plane that was passed over has its turn next"
+
+
+def test_a_retransmission_with_one_path_left_takes_it():
+    peer = Net(planes=1, uplinks=1).hosts[0]._peers[1]
+    assert [peer.selection.take(avoid=peer.paths[0]) for _ in range(3)] == 3 * peer.paths
+
+
+def test_a_plane_that_closes_loses_the_turn_that_it_waits_for():
+    peer = Net(planes=3, uplinks=1).hosts[0]._peers[1]
+    selection = peer.selection
+    waits = selection.turn
+    selection.take(avoid=peer.paths[waits])
+    assert selection.turn == waits
+    peer.evs.close(waits)
+    assert {selection.take().plane for _ in range(4)} == {0, 1, 2} - {waits}
+    peer.evs.open(waits)
+    assert {selection.take().plane for _ in range(3)} == {0, 1, 2}

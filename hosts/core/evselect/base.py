@@ -30,7 +30,8 @@ class EvSelection(Protocol):
 
     def take(self, avoid: Path | None = None) -> Path:
         """The EV of the next packet, of plane `turn`, then move on `turn`. `avoid` is the EV that the last attempt of a
-        retransmission took: return another one if the plane has one."""
+        retransmission took: return another one of the plane or, if it has none, of any plane that can be used, and let
+        `turn` be."""
         ...
 
     def changed(self) -> None:

@@ -42,11 +42,11 @@ class Guard(EvSelection):
         return plane
 
     def take(self, avoid: Path | None = None) -> Path:
-        """That of `inner`, which must be of the plane it had announced, and may carry data."""
+        """That of `inner`, which may carry data and must be of the plane it had announced, unless it avoids an EV."""
         path = self._inner.take(avoid)
         if path not in self._evs.paths:
             self._refuse(f"take() returned {_name(path)}, which may not carry data")
-        if path.plane != self._promised:
+        if path.plane != self._promised and avoid is None:
             self._refuse(f"take() returned {_name(path)}, but turn was {self._promised}")
         return path
 

@@ -45,6 +45,10 @@ class _Ring:
             self.active[self.active.index(path)] = rested
             self.backups.append(path)
 
+    def has_only(self, path: Path) -> bool:
+        """Is this the one EV of the plane?"""
+        return not self.backups and len(self.active) == 1 and self.active[0] is path
+
     def all_skip(self) -> bool:
         """Is no active EV GOOD?"""
         return all(path.penalty for path in self.active)
@@ -56,7 +60,7 @@ class Rotation:
     What derives from it says in `on_congestion` which EVs `_rest`, and for how long.
     """
 
-    __slots__ = ("_after", "_evs", "_passes_left", "_prng", "_rings", "_skips", "turn")
+    __slots__ = ("_after", "_evs", "_passes_left", "_prng", "_rings", "_skips", "_then", "turn")
 
     uses_skip = True
     passes_a_packet: int
@@ -70,6 +74,8 @@ class Rotation:
         self._skips = 0
         self._passes_left = 0
         """Of the packet being sent."""
+        self._then = NO_PLANE
+        """Whose turn it is after the present one, where a retransmission went before that; else the next in order."""
         self.turn = NO_PLANE
 
     def active(self, plane: int) -> Sequence[Path]:
@@ -144,16 +150,23 @@ class Rotation:
         usable = [plane for plane in range(planes) if self._evs.usable(plane)]
         for plane in range(planes):
             self._after[plane] = min(usable, key=lambda p: (p - plane - 1) % planes, default=NO_PLANE)
+        if self._then not in usable:
+            self._then = NO_PLANE
         if not usable:
             self.turn = NO_PLANE
         elif self.turn not in usable:
             self.turn = self._after[self.turn] if self.turn != NO_PLANE else usable[0]
 
     def take(self, avoid: Path | None = None) -> Path:
-        """Not `avoid` unless its plane, whose turn it is, has no other."""
+        """Not `avoid`, unless it is the only EV of the only plane."""
         plane = self.turn
+        if avoid is not None and self._rings[plane].has_only(avoid):
+            plane = self._go_before(plane)
+        elif self._then == NO_PLANE:
+            self.turn = self._after[plane]
+        else:
+            self.turn, self._then = self._then, NO_PLANE
         ring = self._rings[plane]
-        self.turn = self._after[plane]
         if ring.skipping:
             return self._take_around(ring, avoid)
         position = ring.position
@@ -162,12 +175,22 @@ class Rotation:
             self._prng.shuffle(active)
             position = 0
         path = active[position]
-        if path is avoid and len(active) > 1:
+        if path is avoid:
+            if len(active) == 1:
+                return ring.backups[0] if ring.backups else path
             other = (position + 1) % len(active)
             active[position], active[other] = active[other], path
             path = active[position]
         ring.position = position + 1
         return path
+
+    def _go_before(self, plane: int) -> int:
+        """The plane after this one, whose turn stays: what this one cannot carry goes first, and planes stay equal."""
+        other = self._then
+        if other in (NO_PLANE, plane):
+            other = self._after[plane]
+        self._then = self._after[other]
+        return other
 
     def _take_around(self, ring: _Ring, avoid: Path | None) -> Path:
         """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago (ours: otherwise
@@ -177,21 +200,29 @@ class Rotation:
             # A retransmission would rather wait longer, or take a backup, than meet the same queue again.
             choice = (*ring.active, *ring.backups) if ring.active == [avoid] else ring.active
             oldest = min(choice, key=lambda path: (path is avoid, path.skipped))
-            self._pass(ring, self._next(ring))
+            passed = self._next(ring)
+            while passed is oldest and len(ring.active) > 1:
+                passed = self._next(ring)
+            self._pass(ring, passed)
             return oldest
         path = self._next(ring)
+        passed_over: list[Path] = []
         while path.penalty:
             self._pass(ring, path)
-            path = self._next(ring)
+            passed_over.append(path)
+            path = self._next(ring, passed_over)
         if path is avoid:
-            others = [other for other in ring.active if other is not avoid]
-            return min(others, key=lambda other: (other.penalty > 0, other.skipped), default=path)
+            others = [other for other in (ring.active if len(ring.active) > 1 else ring.backups) if other is not avoid]
+            rested = [other for other in others if not other.penalty and other not in passed_over]
+            return min(rested or others, key=lambda other: (other.penalty > 0, other.skipped), default=path)
         return path
 
-    def _next(self, ring: _Ring) -> Path:
-        """The EV whose place in the turn it is, whatever its state."""
+    def _next(self, ring: _Ring, passed_over: Sequence[Path] = ()) -> Path:
+        """The EV whose place in the turn it is, whatever its state. In a new turn those that this packet has passed
+        over come last, so that it takes none that it has brought back."""
         if ring.position >= len(ring.active):
             self._prng.shuffle(ring.active)
+            ring.active.sort(key=lambda path: path in passed_over)
             ring.position = 0
             for path in ring.backups:
                 self._pass(ring, path)
