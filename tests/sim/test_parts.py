@@ -1,6 +1,7 @@
 """The rules of single parts of the core, where a whole transfer would hide a mistake behind a second mechanism."""
 
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -387,26 +388,37 @@ def test_an_echo_is_read_modulo_2_to_the_16():
 
 def test_seven_even_waits_then_five_that_double():
     retry = RetryCounter(7, 5)
-    waits = []
+    retry.begin(100)
+    ends = [100]
     while True:
-        waits.append(retry.interval_ns(1))
-        if retry.timed_out(0):
+        ends.append(retry.ends_ns(1))
+        if retry.tried(ends[-1]):
             break
-    assert waits == [1] * 8 + [2, 4, 8, 16, 32]
+    assert [b - a for a, b in pairwise(ends)] == [1] * 8 + [2, 4, 8, 16, 32]
 
 
-def test_refusals_count_from_the_first_and_from_each_try():
+def test_a_packet_that_expires_ends_the_try_with_it_and_the_next_within_an_interval_does_not():
     retry = RetryCounter(7, 5)
-    assert not retry.refused_since(1000)
-    retry.refused(100)
-    retry.refused(150)
-    assert [retry.refused_since(when) for when in (99, 100)] == [False, True]
-    retry.timed_out(200)
-    assert [retry.refused_since(when) for when in (199, 200)] == [False, True]
-    retry.progress(210)
-    assert not retry.refused_since(1000)
-    retry.timed_out(300)
-    assert not retry.refused_since(1000), "a timeout is no refusal"
+    retry.begin(100)
+    assert retry.ends_ns(10) == 110
+    retry.expired = True
+    assert retry.ends_ns(10) < 0, "it waited for itself"
+    retry.tried(105)
+    assert not retry.expired
+    retry.expired = True
+    assert retry.ends_ns(10) == 115
+
+
+def test_progress_gives_all_tries_back_and_forgets_what_expired_or_was_refused():
+    retry = RetryCounter(1, 1)
+    for now in (10, 20):
+        assert not retry.tried(now)
+    retry.expired = retry.refused = True
+    retry.progress(25)
+    assert (retry.tries, retry.expired, retry.refused) == (0, False, False)
+    assert retry.ends_ns(10) == 35
+    retry.expired = True
+    assert retry.ends_ns(10) == 30, "at most one timeout is counted in an interval"
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 1 << 31, (1 << 32) - 1])
