@@ -53,6 +53,8 @@ class Stage:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
     address: str = ""
     tls: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    """What each command begins with, such as `nsenter`."""
 
     def __post_init__(self) -> None:
         (self.place / "log").mkdir()
@@ -70,7 +72,7 @@ class Stage:
     def call(self, *words: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
         """The command, to its end."""
         return subprocess.run(
-            [*MAIN, *words], env=self.env, capture_output=True, text=True, timeout=seconds, check=False
+            [*self.within, *MAIN, *words], env=self.env, capture_output=True, text=True, timeout=seconds, check=False
         )
 
     def sweep_run(self, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -90,27 +92,41 @@ class Stage:
         """A process that ends with the test."""
         log = (self.place / f"process-{len(self.started)}.log").open("w")
         process = subprocess.Popen(
-            command, env=self.env | env, stdout=log, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            [*self.within, *command],
+            env=self.env | env,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
         log.close()
         self.started.append(process)
         return process
 
-    def scheduler(self, protocol: str = "tcp", **env: str) -> subprocess.Popen[str]:
+    def alone(self) -> None:
+        """Everything from now on in a network namespace with nothing but loopback, so that nobody reaches it."""
+        holder = self.begin(["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep 600"])
+        wait_until(lambda: (self.place / "process-0.log").read_text() == "up\n")
+        self.within = ("nsenter", f"--net=/proc/{holder.pid}/ns/net")
+
+    def scheduler(self, protocol: str = "tcp", host: str = "127.0.0.1", **env: str) -> subprocess.Popen[str]:
         """On a port of its own choice."""
         about = self.place / "scheduler.json"
         about.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", f"{protocol}://127.0.0.1"]
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", f"{protocol}://{host}"]
         more = ["--port", "0", "--no-dashboard", "--scheduler-file", str(about), *self.tls]
         process = self.begin([*command, *more], **env)
         wait_until(about.exists)
         self.address = wait_until(lambda: _address(about))
         return process
 
-    def worker(self, name: str, *more: str, nanny: bool = False, resources: str = "fabric=1") -> subprocess.Popen[str]:
+    def worker(
+        self, name: str, *more: str, nanny: bool = False, resources: str = "fabric=1", host: str = "127.0.0.1"
+    ) -> subprocess.Popen[str]:
         """A worker, with a nanny that starts it again when it dies, or without. Waits until it is there."""
         command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--name", name, "--no-dashboard"]
         command += [] if nanny else ["--no-nanny"]
+        command += [] if self.tls else ["--host", host]
         command += ["--nthreads", "1"] if "--nthreads" not in more else []
         command += ["--resources", resources] if resources else []
         command += ["--local-directory", str(self.place / f"scratch-{name}"), *self.tls, *more]

@@ -5,27 +5,40 @@ A scheduler of Dask runs what it is sent, on workers that are root: whoever can 
 
 from __future__ import annotations
 
-import ipaddress
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from testbed.errors import UsageError
-from testbed.sweep.keys import CA, PAIR
+from testbed.sweep.keys import CA, PAIR, require_valid
+from testbed.sweep.listening import is_loopback
 
+_NO_PAGES = "--no-dashboard --dashboard-address 127.0.0.1:0"
+"""Dask has a port for pages that know no keys; without a dashboard it shows figures of the machine alone."""
 EXAMPLES = "local, tcp://127.0.0.1:8786 or tls://HOST:8786"
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerAddress:
-    """`certs`: the folder with the keys of TLS, None without TLS."""
+    """`certs`: the folder with the keys of TLS, None without TLS. `insecure`: others may reach it without TLS."""
 
     url: str
     certs: Path | None
+    insecure: bool = False
+
+    @property
+    def how_to_start(self) -> str:
+        """What makes it listen for nobody else, in the options of `dask scheduler` and `dask worker`."""
+        if self.certs is None:
+            return "--host 127.0.0.1 --no-dashboard"
+        ca, pair = self.certs / CA, self.certs / PAIR
+        return f"--protocol tls --tls-ca-file {ca} --tls-cert {pair} --tls-key {pair} {_NO_PAGES}"
 
 
 def scheduler_address(text: str, certs: Path, insecure: bool) -> SchedulerAddress:
-    """Raises UsageError for what is no address, for tcp:// to other machines, and where keys are missing."""
+    """Raises UsageError for what is no address, for tcp:// to other machines, and where keys are missing or have
+    expired."""
     try:
         parts = urlsplit(text)
         known = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
@@ -40,18 +53,11 @@ def scheduler_address(text: str, certs: Path, insecure: bool) -> SchedulerAddres
                 f"--on {text}: there is no {missing}; make keys by `mrc-testbed sweep keys {certs}`, or name their"
                 " folder by --certs"
             )
+        require_valid(certs, time.time())
         return SchedulerAddress(text, certs)
-    if not insecure and not _is_loopback(parts.hostname or ""):
+    if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
             f"--on {text}: whoever can reach this scheduler is root on every worker; use tls:// with"
             " `mrc-testbed sweep keys`, or --insecure on a network that is yours alone"
         )
-    return SchedulerAddress(text, None)
-
-
-def _is_loopback(host: str) -> bool:
-    """A name may lead anywhere, but for this one."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return SchedulerAddress(text, None, insecure)

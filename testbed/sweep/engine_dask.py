@@ -20,7 +20,7 @@ from testbed.sweep.address import SchedulerAddress
 from testbed.sweep.engine import CellJob, Ended, Told
 from testbed.sweep.folder import SweepFolder
 from testbed.sweep.placing import Placing, WorkerFacts, carries, wants
-from testbed.sweep.scheduler import CONNECT_S, connect, dashboard_of, require_scheduler, require_workers, workers_of
+from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
 from testbed.sweep.worker import WorkerAnswer, run_on_worker
 
 from distributed import CancelledError, Event, Future, KilledWorker  # isort: skip - the scheduler says when it is missing
@@ -56,7 +56,7 @@ class DaskEngine:
         except BaseException:
             self._client.close()
             raise
-        self.told.lines.append(f"{len(self._workers)} workers; {dashboard_of(self._client)}")
+        self.told.lines.append(f"{len(self._workers)} workers")
         return self
 
     def __exit__(

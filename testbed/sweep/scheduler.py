@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from testbed.errors import MissingCapability, UsageError
 from testbed.sweep.address import SchedulerAddress
 from testbed.sweep.code import code_version, version_words
 from testbed.sweep.keys import CA, PAIR
+from testbed.sweep.listening import asks_scheduler, asks_worker, open_address
 from testbed.sweep.placing import WorkerFacts
 from testbed.sweep.worker import describe
 
@@ -24,17 +25,44 @@ _LOOK_EVERY_S = 0.1
 
 
 def connect(address: SchedulerAddress) -> Client:
-    """Raises MissingCapability where none answers, or none that has our keys."""
+    """Raises MissingCapability where none answers, or none that has our keys; UsageError where others may order it."""
     for name in logging.root.manager.loggerDict:  # what matters we tell ourselves, in a line
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        return Client(address.url, timeout=CONNECT_S, security=_security(address), name="mrc-testbed sweep")
+        client = Client(address.url, timeout=CONNECT_S, security=_security(address), name="mrc-testbed sweep")
     except OSError as error:
-        keys = " with the keys of --certs" if address.certs else ""
-        start = f"start one{keys} by `dask scheduler`, or wait until it is up"
         why = str(error.__cause__ or error).rpartition(">: ")[2]  # without the object that tried
+        start = f"start one by `dask scheduler {address.how_to_start}`, or wait until it is up"
+        if "expired" in why:
+            start = "its keys have expired: start it with those of --certs"
         raise MissingCapability(f"no scheduler at {address.url} ({why})", start) from None
+    try:
+        _refuse_open(client, address)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _refuse_open(client: Client, address: SchedulerAddress) -> None:
+    """Raises UsageError for a scheduler that takes orders from other machines without TLS."""
+    if address.insecure:
+        return
+    try:
+        listens = client.run_on_scheduler(asks_scheduler())
+    except Exception as error:
+        raise UsageError(f"the scheduler at {address.url} does not say where it listens: {error}") from None
+    _require_closed("the scheduler", f"at {address.url} ", listens)
+
+
+def _require_closed(who: str, where: str, listens: Iterable[str]) -> None:
+    if found := open_address(listens):
+        raise UsageError(
+            f"{who} {where}listens on {found} without TLS, and whoever reaches it is root on the workers: start it with"
+            " --host 127.0.0.1 --no-dashboard, or with TLS (docs/sweeps.md); --insecure is for a network that is yours"
+            " alone"
+        )
 
 
 def _security(address: SchedulerAddress) -> Security | None:
@@ -53,12 +81,6 @@ def require_scheduler(client: Client, address: SchedulerAddress) -> None:
         raise MissingCapability(f"the scheduler at {address.url} is gone", "start it and run the same command again")
 
 
-def dashboard_of(client: Client) -> str:
-    """Where to look at it in a browser."""
-    there = "dashboard" in client.scheduler_info().get("services", {})
-    return f"dashboard: {client.dashboard_link}" if there else "no dashboard"
-
-
 def workers_of(client: Client) -> dict[str, WorkerFacts]:
     """All that are there now, by address."""
     found: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
@@ -74,7 +96,7 @@ def require_workers(client: Client, address: SchedulerAddress) -> dict[str, Work
     """Those that are there, at least one. Raises MissingCapability without any, UsageError for other code."""
     found = workers_of(client)
     if not found:
-        start = f"on each machine: sudo dask worker {address.url} --resources fabric=1"
+        start = f"on each machine: sudo dask worker {address.url} --resources fabric=1 {address.how_to_start}"
         raise MissingCapability(f"the scheduler at {address.url} has no workers", start)
     ours = version_words(code_version())
     answers: Mapping[str, Any] = client.run(describe, on_error="return")
@@ -82,4 +104,7 @@ def require_workers(client: Client, address: SchedulerAddress) -> dict[str, Work
         theirs = "that cannot be asked for its version" if isinstance(answer, BaseException) else version_words(answer)
         if theirs != ours:
             raise UsageError(f"worker {worker} has mrc-testbed {theirs}, here is {ours}; update it and start it again")
+    if not address.insecure:
+        for worker, listens in client.run(asks_worker()).items():
+            _require_closed(f"worker {worker}", "", listens)
     return found

@@ -167,6 +167,29 @@ def test_a_cell_that_no_worker_carries_is_told_before_anything_runs(stage: Stage
     assert not stage.lines()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace")
+def test_a_scheduler_or_a_worker_that_takes_orders_from_other_machines_is_refused(stage: Stage) -> None:
+    """Each of them as it is started without --host. The address that the client dials is that of loopback."""
+    stage.alone()
+    stage.scheduler(host="0.0.0.0")
+    stage.address = "tcp://127.0.0.1:" + stage.address.rpartition(":")[2]
+    stage.worker("a")
+    folder = stage.plan(1)
+    refused = stage.sweep_run(folder)
+    assert refused.returncode == 2
+    (line,) = refused.stderr.splitlines()
+    assert f"the scheduler at {stage.address} listens on tcp://0.0.0.0:" in line
+    assert "without TLS, and whoever reaches it is root on the workers: start it with --host 127.0.0.1 --no-d" in line
+    assert "listens on tcp://0.0.0.0:" in stage.call("hunt", "hunts/ports", *stage.on).stderr
+    assert stage.sweep_run(folder, "--insecure").returncode == 0
+    stage.scheduler()
+    stage.worker("b", host="0.0.0.0")
+    refused = stage.sweep_run(folder)
+    assert refused.returncode == 2
+    assert "listens on tcp://0.0.0.0:" in refused.stderr
+    assert not [line for line in stage.lines() if line["worker"] == "b"]
+
+
 OTHER = "import testbed.sweep.worker as w; w.code_version = lambda: {'version': '0.0.9', 'commit': None}\n"
 
 

@@ -21,7 +21,7 @@ from swept import planned
 
 from testbed.app.hunt.subject import HuntRequest
 from testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
-from testbed.errors import ExitCode, MissingCapability
+from testbed.errors import ExitCode, MissingCapability, UsageError
 from testbed.sweep import hunter, keys
 from testbed.sweep.cell import CellSpec, run_cell
 from testbed.sweep.drive import DriveLimits, SweepProgress, drive
@@ -201,11 +201,26 @@ def test_keys_are_for_their_owner_alone_and_not_replaced(tmp_path: Path, call: C
     assert call("sweep", "keys", str(certs)).status == 0
     assert sorted(path.name for path in certs.iterdir()) == ["ca.pem", "key.pem"]
     assert stat.S_IMODE((certs / "key.pem").stat().st_mode) == 0o600
-    checked = subprocess.run(["openssl", "verify", "-CAfile", certs / "ca.pem", certs / "key.pem"], check=False)
-    assert checked.returncode == 0
+    for purpose in ("sslserver", "sslclient"):
+        strict = ["openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile", certs / "ca.pem"]
+        assert subprocess.run([*strict, certs / "key.pem"], check=False).returncode == 0
     again = call("sweep", "keys", str(certs))
     assert again.status == 2
     assert "keys are not replaced" in again.err
+
+
+def test_keys_that_have_expired_are_told(tmp_path: Path) -> None:
+    certs = tmp_path / "certs"
+    keys.make_keys(certs, 30)
+    now_s = time.time()
+    keys.require_valid(certs, now_s + 29 * 86400)
+    with pytest.raises(UsageError, match=r"certs: expired on 20\d\d-.* UTC; make new ones by `mrc"):
+        keys.require_valid(certs, now_s + 31 * 86400)
+    with pytest.raises(UsageError, match=r"certs: are good from 20\d\d-.* on; set the clock of this machine"):
+        keys.require_valid(certs, now_s - 86400)
+    (certs / "ca.pem").write_text("none")
+    with pytest.raises(UsageError, match="is no certificate of an authority"):
+        keys.require_valid(certs, now_s)
 
 
 def test_keys_without_openssl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
