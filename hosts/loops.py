@@ -176,8 +176,9 @@ class SocketLoop(TransportLoop):
         return self._sockets
 
     def receive(self) -> None:
-        """Take in what has come."""
-        self.busy = self._endpoint.receive(self._clock())
+        """Take in what has come; all of it when the program goes on by the clock, for then it may count what came."""
+        now_ns, resume_ns = self._clock(), self._resume_ns
+        self.busy = self._endpoint.receive(now_ns, resume_ns is not None and 0 < resume_ns <= now_ns)
 
     def transmit(self) -> None:
         """Give the kernel what it takes."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
 from hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
@@ -75,6 +76,8 @@ class Program:
         self._waiting: dict[str, list[_Track]] = {}
         self._expected: dict[tuple[int, ...], Block] = {}
         self._contents: dict[str, Content] = {}
+        self._receiving: list[str] = []
+        """QPs of incoming streams."""
         self._longest_write = SLICE_BYTES
         self._tracks = [
             self._track(read_operations(raw, f"track {index}", self._region_size), _Tally(), ())
@@ -120,6 +123,8 @@ class Program:
                 qp, message_bytes, *_ = operation.values
                 longest = message_bytes if operation.name == "send" else PERIOD
                 self._contents[qp] = Content(self._data_seed, qp, longest)
+                if operation.name == "receive":
+                    self._receiving.append(qp)
         waiting = self._waiting.setdefault(operation.argument("qp"), [])
         waiting.extend(track for track in tracks if track not in waiting)
         return operation
@@ -129,6 +134,8 @@ class Program:
     def start(self, at_ns: int) -> None:
         """Run every track from its first operation, beginning at `at_ns`."""
         self._start_ns = at_ns
+        for qp in self._receiving:
+            self._transport.take_placed(qp, at_ns + self._grain_ns)
         for track in self._tracks:
             track.waits = self._from_start(track)
             track.resume_ns = at_ns
@@ -348,7 +355,9 @@ class Program:
 
     def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int) -> _Waits:
         region = self._transport.region(qp)
-        stream = Incoming(self._contents[qp], region, message_bytes, slots, self._start_ns, self._grain_ns)
+        take_placed = partial(self._transport.take_placed, qp)
+        content, times = self._contents[qp], (self._start_ns, self._grain_ns)
+        stream = Incoming(content, region, message_bytes, slots, take_placed, *times)
         arrived = self._immediates.setdefault(qp, deque())
 
         def may_rest() -> bool:

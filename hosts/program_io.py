@@ -18,6 +18,10 @@ class Transport(Protocol):
     def peer(self, qp: str) -> str:
         """The name of the host at the other end."""
 
+    def take_placed(self, qp: str, mark_ns: int) -> int:
+        """Payload bytes placed in this side's region since the last call, as far as they arrived before the mark that
+        it set; from now on the mark is `mark_ns`."""
+
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         """Queue a write into the peer's region. `data` must not change until the write is reported complete."""
 

@@ -138,6 +138,10 @@ class QpTransport:
         """The name of the host at the other end."""
         return self._peers[self._qps[qp].peer]
 
+    def take_placed(self, qp: str, mark_ns: int) -> int:
+        """Payload bytes placed in the region, as the endpoint's `take_placed`."""
+        return self._endpoint.take_placed(self._qps[qp].qpn, mark_ns)
+
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         """Queue a write into the peer's region."""
         self._wr_id += 1

@@ -27,7 +27,8 @@ _NEVER = 1 << 63
 
 
 class ReceivedInterval(NamedTuple):
-    """What a receiver was handed between two moments; only the last one of a stream ends before its grain does."""
+    """What came between two moments; only the last one of a stream ends before its grain does. `bytes`: placed in
+    memory, by the packet; `messages`: whole and compared, `bytes_wrong` of them."""
 
     begin_ns: int
     end_ns: int
@@ -103,7 +104,8 @@ class Outgoing:
 
 
 class Incoming:
-    """The receiving end."""
+    """The receiving end. `take_placed`: the bytes placed so far up to the mark that it was given last, and the next
+    mark (hosts.common.placed)."""
 
     def __init__(
         self,
@@ -111,6 +113,7 @@ class Incoming:
         region: memoryview,
         message_bytes: int,
         slots: int,
+        take_placed: Callable[[int], int],
         origin_ns: int,
         grain_ns: int = GRAIN_NS,
     ) -> None:
@@ -119,6 +122,7 @@ class Incoming:
         self._size = message_bytes
         self._slots = slots
         self._received = 0
+        self._take_placed = take_placed
         self._begin_ns = origin_ns
         self._grain_ns = grain_ns
         self._messages = self._wrong = 0
@@ -157,6 +161,7 @@ class Incoming:
 
     def _interval(self, end_ns: int, last: bool) -> ReceivedInterval:
         begin_ns, self._begin_ns = self._begin_ns, end_ns
-        found = ReceivedInterval(begin_ns, end_ns, self._messages * self._size, self._messages, self._wrong, last)
+        placed = self._take_placed(self.report_ns)
+        found = ReceivedInterval(begin_ns, end_ns, placed, self._messages, self._wrong, last)
         self._messages = self._wrong = 0
         return found

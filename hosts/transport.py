@@ -91,6 +91,10 @@ class EndpointLike(Protocol):
     def lost_packets(self) -> dict[int, int]:
         """Packets taken for lost by each QP that lost any."""
 
+    def take_placed(self, qpn: int, mark_ns: int) -> int:
+        """Payload bytes placed in the region of a connected QP since the last call, as far as they arrived before the
+        mark that it set; from now on the mark is `mark_ns`."""
+
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """Data packets by (plane, uplink); empty where the network chooses paths."""
 
@@ -130,8 +134,9 @@ class SocketEndpoint(EndpointLike, Protocol):
     def fileno(self) -> int:
         """Readable when `receive` has something to do."""
 
-    def receive(self, now_ns: int) -> bool:
-        """Take in what has come; returns whether there may be more."""
+    def receive(self, now_ns: int, everything: bool = False) -> bool:
+        """Take in what has come; returns whether there may be more. `everything`: also where the kernel would wait for
+        more of a payload before it says that there is something."""
 
     def transmit(self, now_ns: int) -> None:
         """Give the kernel what it takes."""

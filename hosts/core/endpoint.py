@@ -396,6 +396,10 @@ class Endpoint(EndpointBase[Context]):
         """None: this host chooses the path of every packet."""
         return {}
 
+    def take_placed(self, qpn: int, mark_ns: int) -> int:
+        """Payload bytes placed in the region of a connected QP, as `PlacedBytes.take`."""
+        return self._qp(qpn).receiver.placed.take(mark_ns)
+
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""
         return {(path.plane, path.uplink): path.sent for path in self._peer(peer).paths}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hosts import wire
 from hosts.common.events import ImmediateDelivered, QpFailure
+from hosts.common.placed import PlacedBytes
 from hosts.common.psn import HALF, MASK
 from hosts.common.timers import NEVER
 from hosts.core.config import MPR_UNIT, QpAttributes
@@ -59,6 +60,7 @@ class Receiver:
         "_stash",
         "_trim_nack",
         "_window",
+        "placed",
         "wake_ns",
     )
 
@@ -111,6 +113,7 @@ class Receiver:
         """Of the last new packet: sequence number, EV, timestamp, bits and PSN, arrival."""
         self._window = SackWindow()
         self._inflow = Inflow()
+        self.placed = PlacedBytes()
         self.wake_ns = NEVER
 
     # --- data ---
@@ -217,6 +220,7 @@ class Receiver:
         self._received_bytes += counted
         self._counters.data_received += 1
         self._counters.bytes_delivered += placed
+        self.placed.note(placed, arrival_ns)
         if not self._since_sack:
             self._pending_since = now_ns
             if self.wake_ns == NEVER:

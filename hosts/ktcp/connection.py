@@ -20,6 +20,8 @@ Place = Callable[[FrameHeader], memoryview]
 """Where the payload of a write belongs. Raises FrameRefused."""
 Take = Callable[[FrameHeader, int], None]
 """A frame is whole at this time, its payload placed. Raises FrameRefused."""
+Note = Callable[[int], None]
+"""That many bytes of a payload are placed."""
 
 _MOST_BUFFERS = 32
 """Given to one sendmsg."""
@@ -38,11 +40,12 @@ class ConnectionEnded(Exception):
 class Connection:
     """A connected (or connecting) socket that does not block."""
 
-    def __init__(self, connected: socket.socket, place: Place, take: Take) -> None:
+    def __init__(self, connected: socket.socket, place: Place, take: Take, note: Note) -> None:
         self._socket = connected
         self._subflows = Subflows(connected) if connected.proto == socket.IPPROTO_MPTCP else None
         self._place = place
         self._take = take
+        self._note = note
         self._outgoing: deque[memoryview] = deque()
         self._header = memoryview(bytearray(HEADER_BYTES))
         self._header_rest = self._header
@@ -145,6 +148,7 @@ class Connection:
     def _received(self, size: int, now_ns: int) -> None:
         placed = min(size, len(self._payload_rest))
         if placed:
+            self._note(placed)
             self._payload_rest = self._payload_rest[placed:]
             if not self._payload_rest:
                 self._finish(now_ns)

@@ -203,10 +203,15 @@ class TcpEndpoint:
         """Readable when `receive` has something to do."""
         return self._epoll.fileno()
 
-    def receive(self, now_ns: int) -> bool:
-        """Take in what has come on all sockets; returns whether there may be more."""
+    def receive(self, now_ns: int, everything: bool = False) -> bool:
+        """Take in what has come on all sockets; returns whether there may be more. `everything`: also the part of a
+        payload of which the kernel waits for more (SO_RCVLOWAT)."""
         more = False
-        for fd, mask in self._epoll.poll(0):
+        ready = dict(self._epoll.poll(0))
+        if everything:
+            connected = (qp.connection for qp in self._qps.values() if qp.connection is not None)
+            ready = {connection.fileno(): select.EPOLLIN for connection in connected} | ready
+        for fd, mask in ready.items():
             # One of them may have ended another.
             if fd in self._ready:
                 more |= self._ready[fd](mask, now_ns)
@@ -233,7 +238,7 @@ class TcpEndpoint:
 
     def _attach(self, qp: TcpQp, connected: socket.socket, hello: FrameHeader | None = None) -> None:
         """A connected socket is the QP's from now on."""
-        connection = Connection(connected, qp.place, qp.take)
+        connection = Connection(connected, qp.place, qp.take, qp.note)
         qp.attach(connection, hello)
         self._ready[connection.fileno()] = lambda mask, now_ns: self._on_ready(qp, connection, mask, now_ns)
         self._watch(connection, select.EPOLLIN)
@@ -389,6 +394,10 @@ class TcpEndpoint:
     def lost_packets(self) -> dict[int, int]:
         """Packets that the kernel sent again, by QP."""
         return {qpn: packets.lost for qpn, packets in self.qp_packets().items() if packets.lost}
+
+    def take_placed(self, qpn: int, mark_ns: int) -> int:
+        """Payload bytes read into the region of a connected QP, as `PlacedBytes.take`."""
+        return self._qp(qpn).placed.take(mark_ns)
 
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """None: it is the network that chooses paths."""

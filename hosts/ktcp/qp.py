@@ -7,6 +7,7 @@ from collections import deque
 
 from hosts.common.errors import QpStateError
 from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from hosts.common.placed import PlacedBytes
 from hosts.common.qpstate import TRANSITIONS, QpInput, QpState
 from hosts.common.stalls import StallWatch
 from hosts.common.timers import NEVER
@@ -33,6 +34,7 @@ class TcpQp:
         self.attributes = attributes
         self.region = memoryview(bytearray(attributes.region_bytes))
         self.watch = watch
+        self.placed = PlacedBytes()
         self.remote: TcpQpAttributes | None = None
         self.connection: Connection | None = None
         self.dialling: socket.socket | None = None
@@ -108,6 +110,7 @@ class TcpQp:
         self.attributes = attributes
         self._forget()
         self.remote, self.ended, self.probed = None, "", False
+        self.placed = PlacedBytes()
         self.watch.idle()
         self.step(QpInput.OPEN)
 
@@ -149,6 +152,11 @@ class TcpQp:
         if end > len(self.region):
             raise FrameRefused(f"write to {frame.address}..{end} of a region of {len(self.region)} bytes")
         return self.region[frame.address : end]
+
+    def note(self, size: int) -> None:
+        """Bytes of a payload are placed. The kernel does not tell when they arrived: what is read before a stretch is
+        reported counts for it."""
+        self.placed.note(size, 0)
 
     def take(self, frame: FrameHeader, now_ns: int) -> None:
         """One whole frame. Raises FrameRefused."""

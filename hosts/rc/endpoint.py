@@ -193,7 +193,7 @@ class RcEndpoint(EndpointBase[RcContext]):
         elif not qp.live or qp.responder is None or qp.requester is None:
             counters.refuse(RcIgnored.QP_STATE)
         elif view[0] <= wire.WRITE_ONLY_IMM:
-            qp.responder.on_data(view, traffic_class & shared.ECN_MASK == shared.ECN_CE, now_ns)
+            qp.responder.on_data(view, traffic_class & shared.ECN_MASK == shared.ECN_CE, arrival_ns, now_ns)
         elif view[0] == wire.ACKNOWLEDGE:
             _, psn, syndrome, named = wire.parse_ack(view)
             qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
@@ -263,6 +263,11 @@ class RcEndpoint(EndpointBase[RcContext]):
     def lost_packets(self) -> dict[int, int]:
         """Packets sent again by each QP that did so."""
         return {each.qpn: each.lost_packets for each in self._requesters() if each.lost_packets}
+
+    def take_placed(self, qpn: int, mark_ns: int) -> int:
+        """Payload bytes placed in the region of a connected QP, as `PlacedBytes.take`."""
+        responder = self._qp(qpn).responder
+        return 0 if responder is None else responder.placed.take(mark_ns)
 
     def path_packets(self, peer: int) -> dict[tuple[int, int], int]:
         """Nothing: it is the network that chooses paths."""

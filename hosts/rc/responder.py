@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from hosts import wire as shared
 from hosts.common.events import ImmediateDelivered, QpFailure
+from hosts.common.placed import PlacedBytes
 from hosts.common.psn import HALF, MASK, STRANGE
 from hosts.rc import wire
 from hosts.rc.config import RcAttributes
@@ -42,6 +43,7 @@ class Responder:
         "_rkey",
         "_since_ack",
         "_way",
+        "placed",
     )
 
     def __init__(
@@ -76,10 +78,11 @@ class Responder:
         self._notify_ns = profile.notify_ns if profile is not None else 0
         """Least time between CNPs in the reference network; 0: none are sent."""
         self._notified_at = -(1 << 62)
+        self.placed = PlacedBytes()
 
     # --- data ---
 
-    def on_data(self, view: memoryview, marked: bool, now_ns: int) -> None:
+    def on_data(self, view: memoryview, marked: bool, arrival_ns: int, now_ns: int) -> None:
         """One whole data packet; `marked`: with CE."""
         bits = wire.bits_and_psn(view)
         offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
@@ -92,18 +95,18 @@ class Responder:
             self._counters.duplicates += 1
             self._queue_ack()
         elif offset:
-            self._on_ahead(view, bits, offset)
+            self._on_ahead(view, bits, offset, arrival_ns)
         else:
-            self._on_expected(view, bits)
+            self._on_expected(view, bits, arrival_ns)
 
-    def _on_ahead(self, view: memoryview, bits: int, offset: int) -> None:
+    def _on_ahead(self, view: memoryview, bits: int, offset: int, arrival_ns: int) -> None:
         """A packet is missing: drop this one, and say so once."""
         self._counters.out_of_order += 1
         if not self._gap_told:
             self._gap_told = True
             self._queue_gap(self._completed)
 
-    def _on_expected(self, view: memoryview, bits: int) -> None:
+    def _on_expected(self, view: memoryview, bits: int, arrival_ns: int) -> None:
         opcode = view[0]
         start, end = wire.payload_bounds(view, wire.GO_BACK_N_OVERHEAD)
         wrong = self._begin(view) if opcode in wire.BEGINS_MESSAGE else self._continue()
@@ -120,6 +123,7 @@ class Responder:
         self._expected += 1
         self._counters.data_received += 1
         self._counters.bytes_delivered += stop - place
+        self.placed.note(stop - place, arrival_ns)
         self._gap_told = False
         if ends:
             self._end = -1

@@ -33,20 +33,20 @@ class SelectiveResponder(Responder):
         self._ends: dict[int, int | None] = {}
         """Last packets of messages that have come, at or above expected: sequence number -> immediate."""
 
-    def _on_ahead(self, view: memoryview, bits: int, offset: int) -> None:
+    def _on_ahead(self, view: memoryview, bits: int, offset: int, arrival_ns: int) -> None:
         """A packet is missing: keep this one, and name it."""
         if offset >= self._context.psn_range:
             self._counters.refuse(RcIgnored.PSN_WINDOW)
         elif self._arrived >> offset & 1:
             self._counters.duplicates += 1
             self._queue_ack()
-        elif self._take_in(view, self._expected + offset):
+        elif self._take_in(view, self._expected + offset, arrival_ns):
             self._counters.out_of_order += 1
             self._arrived |= 1 << offset
             self._queue_gap(bits & MASK)
 
-    def _on_expected(self, view: memoryview, bits: int) -> None:
-        if not self._take_in(view, self._expected):
+    def _on_expected(self, view: memoryview, bits: int, arrival_ns: int) -> None:
+        if not self._take_in(view, self._expected, arrival_ns):
             return
         arrived = self._arrived | 1
         run = (~arrived & (arrived + 1)).bit_length() - 1
@@ -59,7 +59,7 @@ class SelectiveResponder(Responder):
                     self._complete(self._ends.pop(seq))
         self._count_for_ack(run, bits)
 
-    def _take_in(self, view: memoryview, seq: int) -> bool:
+    def _take_in(self, view: memoryview, seq: int, arrival_ns: int) -> bool:
         """Place one packet; False when it cannot be, which ends the QP."""
         address, rkey, length = wire.parse_reth(view)
         start, end = wire.payload_bounds(view, wire.SELECTIVE_OVERHEAD)
@@ -78,4 +78,5 @@ class SelectiveResponder(Responder):
         self._region[place:stop] = view[start:end]
         self._counters.data_received += 1
         self._counters.bytes_delivered += stop - place
+        self.placed.note(stop - place, arrival_ns)
         return True

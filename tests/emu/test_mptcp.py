@@ -101,10 +101,10 @@ connected.connect(listening.getsockname())
 accepted, _ = listening.accept()
 connected.send(b"x" * 100)
 accepted.recv(100, socket.MSG_WAITALL)
-connection = Connection(connected, None, None)
+connection = Connection(connected, None, None, None)
 (flow,) = connection.flows()
 assert flow == ("::1", connected.getsockname()[1], listening.getsockname()[1]), flow
-info = Connection(connected, None, None).info()
+info = Connection(connected, None, None, None).info()
 assert (info.bytes_sent, info.rtt_ns > 0) == (100, True), info
 """
 

@@ -59,12 +59,19 @@ class End:
         self.far.setblocking(False)
         self.region = memoryview(bytearray(size))
         self.frames = []
-        self.connection = Connection(ours, self._place, lambda frame, now_ns: self.frames.append((frame, now_ns)))
+        self.placed = 0
+        self.connection = Connection(ours, self._place, self._take, self._note)
 
     def _place(self, frame):
         if frame.address + frame.length > len(self.region):
             raise FrameRefused("outside")
         return self.region[frame.address : frame.address + frame.length]
+
+    def _take(self, frame, now_ns):
+        self.frames.append((frame, now_ns))
+
+    def _note(self, size):
+        self.placed += size
 
     def __enter__(self):
         return self
@@ -97,6 +104,7 @@ def test_a_stream_comes_in_whole_however_it_is_cut(writes, data):
             assert end.connection.receive(at) is False
         assert [frame for frame, _ in end.frames] == headers
         assert bytes(end.region) == bytes(region)
+        assert end.placed == sum(len(payload) for _, payload in writes)
 
 
 @settings(deadline=None)

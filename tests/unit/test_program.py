@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.blocks import PERIOD, Block, random_period, summed_period
+from hosts.common.placed import PlacedBytes
 from hosts.operations import PARAMETERS, TAGS, TOGETHER
 from hosts.program import _OPERATIONS, SLICE_BYTES, Program, ProgramError
 from hosts.program_io import RankPrograms, StepReport
@@ -19,6 +20,7 @@ class Memory:
 
     def __init__(self, **regions: int) -> None:
         self.regions = {name: memoryview(bytearray(size)) for name, size in regions.items()}
+        self.placed = {name: PlacedBytes() for name in regions}
         self.writes: list[tuple[str, bytes, int, int | None]] = []
 
     def region(self, qp: str) -> memoryview:
@@ -29,6 +31,9 @@ class Memory:
 
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         self.writes.append((qp, bytes(data), remote_offset, immediate))
+
+    def take_placed(self, qp: str, mark_ns: int) -> int:
+        return self.placed[qp].take(mark_ns)
 
     def complete(self, program: Program) -> None:
         for qp, *_ in self.writes:

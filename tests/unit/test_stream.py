@@ -10,6 +10,7 @@ from test_program import Memory
 from hosts.blocks import PERIOD
 from hosts.program import Program, ProgramError
 from hosts.program_io import CompletedReport, IntervalReport, RankPrograms
+from hosts.common.placed import PlacedBytes
 from hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 
 MS = 1_000_000
@@ -19,9 +20,9 @@ def outgoing(depth: int = 2, until_ns: int | None = None, messages: int = 0) -> 
     return Outgoing(Content(7, "a", 10), 10, 4 * depth, depth, until_ns, messages)
 
 
-def incoming(slots: int = 4) -> tuple[Incoming, memoryview]:
+def incoming(slots: int = 4, placed: PlacedBytes | None = None) -> tuple[Incoming, memoryview]:
     region = memoryview(bytearray(10 * slots))
-    return Incoming(Content(7, "a", 10), region, 10, slots, 0), region
+    return Incoming(Content(7, "a", 10), region, 10, slots, (placed or PlacedBytes()).take, 0), region
 
 
 def take(stream: Incoming, immediate: int) -> None:
@@ -86,8 +87,21 @@ def test_a_receiver_counts_right_and_wrong_bytes() -> None:
     take(stream, 0)
     take(stream, 1)
     (first,) = stream.intervals(GRAIN_NS)
-    assert first == (0, GRAIN_NS, 20, 2, 1, False)
+    assert (first.messages, first.bytes_wrong) == (2, 1)
     assert list(stream.intervals(GRAIN_NS)) == []
+
+
+def test_bytes_of_a_message_that_is_not_whole_count_in_the_stretch_in_which_they_arrived() -> None:
+    placed = PlacedBytes()
+    stream, _ = incoming(placed=placed)
+    placed.take(GRAIN_NS)
+    placed.note(4, GRAIN_NS - 1)
+    placed.note(3, GRAIN_NS)  # of a packet that came before the daemon's next turn
+    (first,) = stream.intervals(GRAIN_NS + 2)
+    placed.note(3, GRAIN_NS + 5)
+    take(stream, 0)
+    (second,) = stream.intervals(2 * GRAIN_NS)
+    assert [(one.bytes, one.messages) for one in (first, second)] == [(4, 0), (6, 1)]
 
 
 def test_an_old_message_left_in_the_slot_is_wrong() -> None:
@@ -170,6 +184,7 @@ def test_receive_takes_all_that_came_before_the_daemon_may_acknowledge_it() -> N
     made.advance(0)
     for index in range(5):
         memory.region("a")[10 * index : 10 * index + 10] = Content(7, "a", 10).of(index, 10)
+        memory.placed["a"].note(10, 1)
         made.immediate("a", index)
     made.immediate("a", LAST | 5)
     made.advance(3)
@@ -197,7 +212,7 @@ def test_a_long_message_is_checked_in_turns_until_the_next_one_is_there() -> Non
         made.advance(3)
     report = made.poll_report()
     assert isinstance(report, IntervalReport)
-    assert report.interval[2:] == (3 * size, 3, 0, True)
+    assert report.interval[3:] == (3, 0, True)
 
 
 def test_receive_reports_at_its_time_though_nothing_comes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 
+from hosts.common.placed import PlacedBytes
 from hosts.program import Program
 from hosts.program_io import RankPrograms, Report
 from testbed.workloads.job import JobPlan
@@ -26,6 +27,7 @@ class Wire:
         self.slow, self.lazy, self.prompt = slow, lazy, prompt
         self.qps = {qp.id: qp for qp in job.qps}
         self.memory = {qp.id: bytearray(qp.region_bytes) for qp in job.qps}
+        self.placed = {qp.id: PlacedBytes() for qp in job.qps}
         self.posted: dict[Way, deque[tuple[memoryview, int, int | None]]] = {}
         self.arrived: dict[Way, deque[tuple[memoryview, bytes]]] = {}
         self.now_ns = self.idle = 0
@@ -45,6 +47,7 @@ class Wire:
             assert receiver == spec.dst, "data went back on a QP"
             region = memoryview(self.memory[qp])
             region[offset : offset + len(source)] = source
+            self.placed[qp].note(len(source), self.now_ns)
             if (qp, immediate) in self.corrupt:
                 region[offset] ^= 0x10
         self.arrived.setdefault(way, deque()).append((source, bytes(source)))
@@ -103,6 +106,9 @@ class End:
     def peer(self, qp: str) -> str:
         spec = self.wire.qps[qp]
         return f"h{spec.src if spec.dst == self.host else spec.dst}"
+
+    def take_placed(self, qp: str, mark_ns: int) -> int:
+        return self.wire.placed[qp].take(mark_ns)
 
     def post_write(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         assert self.host in (self.wire.qps[qp].src, self.wire.qps[qp].dst)
