@@ -23,7 +23,9 @@ TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
 MIN_PLANE_BDP = 12
-"""Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart."""
+"""Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart, and
+shares of flows are not what congestion control makes of them elsewhere (measured: docs/decisions.md, "How many packets
+a plane must hold")."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
@@ -133,8 +135,8 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
 def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load | None) -> Iterator[Warning]:
     if cpus(shape, load or full_load(shape), capacity.transport) > capacity.cpus:
         yield Warning("fabric-cpus", _too_much(shape, capacity, written_planes, load))
-    if shape.plane_bdp_packets < MIN_PLANE_BDP:
-        yield Warning("plane-bdp", _too_few_in_flight(shape))
+    if too_few_in_flight(shape):
+        yield Warning("plane-bdp", too_few_in_flight(shape))
 
 
 def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load | None) -> str:
@@ -156,11 +158,15 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     return f"{who} {cpus(shape, load, transport):.2g} CPUs ({asks}), over the {known}; {advice}"
 
 
-def _too_few_in_flight(shape: Shape) -> str:
-    held = f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {MIN_PLANE_BDP}: "
-    why = "ECN ramp and trim threshold fall between packets; "
+def too_few_in_flight(shape: Shape) -> str:
+    """Why figures of congestion are worthless in a fabric of this shape, and which; empty where they are not."""
+    if shape.plane_bdp_packets >= MIN_PLANE_BDP:
+        return ""
+    held = f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {MIN_PLANE_BDP}"
+    why = "ECN ramp and trim threshold are less than a packet apart"
+    what = "fair_share, balance and flow_goodput are worthless here and not judged, marks and trims tell little"
     rtt = _round_up(GOOD_PLANE_BDP * 8 * shape.wire_bytes * 1_000_000_000, shape.port_rate_bps)
-    return f"{held}{why}rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
+    return f"{held}: {why}, so {what}; rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
 
 
 def _three_digits(value: int) -> int:

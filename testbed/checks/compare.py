@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from testbed.checks.figure import of_each
-from testbed.checks.goodput_series import NotBack
 from testbed.checks.metrics import measure
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor
 from testbed.checks.statistics import statistic
-from testbed.checks.windows import NoData, NotApplicable
+from testbed.checks.windows import Between, NoData, NotApplicable
 from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
 from testbed.expect.vocabulary import LINE, RTT
 
@@ -66,11 +65,18 @@ def _find(record: RunRecord, wanted: Expectation, figure: Figure) -> Finding:
     limit = _limit(record, wanted, figure)
     try:
         return Finding(figure.scope, measure(record, figure), limit)
-    except NotBack as late:
-        least, most = (statistic(times, figure.stat or "p100") for times in (late.at_least_ns, late.at_most_ns))
-        if _COMPARE[wanted.op](least, limit) is _COMPARE[wanted.op](most, limit):
+    except Between as found:
+        least, most = (statistic(values, figure.stat or "p100") for values in (found.least, found.most))
+        if _decided(wanted.op, least, most, limit):
             return Finding(figure.scope, least, limit)
         raise
+
+
+def _decided(op: str, least: float, most: float, limit: float) -> bool:
+    """Whether all values from `least` to `most` meet the bound, or none does."""
+    if op in ("==", "!="):
+        return not least <= limit <= most or least == most
+    return _COMPARE[op](least, limit) is _COMPARE[op](most, limit)
 
 
 def _limit(record: RunRecord, wanted: Expectation, figure: Figure) -> float:

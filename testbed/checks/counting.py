@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
+from typing import NamedTuple, NoReturn
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import number
 from testbed.checks.scope import belongs, hosts_of, pairs_of
 from testbed.checks.snapshots import Snapshot
-from testbed.checks.windows import AROUND_FAULTS, Interval, NoData, NoPart, nothing, window_intervals, workload_ns
+from testbed.checks.windows import (
+    AROUND_FAULTS,
+    Between,
+    Interval,
+    NoData,
+    NoPart,
+    Outage,
+    aftermath_ns,
+    in_words,
+    nothing,
+    outages,
+    window_intervals,
+    workload_ns,
+)
 from testbed.expect import EVERYBODY, Scope, Span, Window
+from testbed.scenario.transports import TransportKind
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -21,43 +38,97 @@ Count = Callable[[Snapshot], int]
 """Derives a count from the counters of a host."""
 
 
+class Grown(NamedTuple):
+    """By how much a count grew: at least, and at most."""
+
+    least: int
+    most: int
+
+
 @computes("packets_lost")
 def packets_lost(record: RunRecord, window: Window) -> float:
     """Data packets that senders declared lost, for any reason; for pairs those of their QPs."""
     if pairs_of(record, window.scope) is None:
         return growth(record, window, _lost)
-    return sum(_of_qps(record, window, idle_too=True))
+    return _known([_total(_of_qps(record, window, idle_too=True))])[0]
 
 
 @computes("lost_per_qp")
 def lost_per_qp(record: RunRecord, window: Window) -> Sequence[float]:
     """Data packets that each QP declared lost, for QPs that sent data. Raises NoPart where none did, NoData."""
-    found = _of_qps(record, window, idle_too=False)
-    if not found:
-        raise NoPart("no QP sent any data")
-    return found
+    return _known(_of_qps(record, window, idle_too=False) or _nobody_sent())
 
 
 @computes("wasted")
 def wasted(record: RunRecord, window: Window) -> float:
-    """Payload bytes that all hosts sent over those that arrived for the first time, less 1. Raises NoData."""
+    """Payload bytes that all hosts sent over those that arrived for the first time, less 1. In a part of the run
+    packets sent again over those sent for the first time: bytes that are under way at its edges would count on one side
+    only. Raises NoData."""
+    if window.span is not Span.RUN:
+        return _sent_again(record, window)
     sent, delivered = (counted(record, window, name) for name in ("bytes_sent", "bytes_delivered"))
+    if sent < delivered:
+        raise NoData("more bytes arrived than were sent: the counts are not of the same time")
     return sent / delivered - 1 if delivered else nothing("nothing was delivered")
 
 
-def lost_between(record: RunRecord, interval: Interval) -> list[int]:
-    """The same for a time span. Raises NoData if nothing was counted, or no QP sent data."""
+def _sent_again(record: RunRecord, window: Window) -> float:
+    if record.scenario.transport is TransportKind.MPTCP:
+        raise NoData("the kernel does not count what MPTCP sends again over another subflow: ask for the whole run")
+    again, sent = (
+        _total(_by_host(record, window, partial(_pick, name=name))) for name in ("retransmitted", "data_sent")
+    )
+    if not sent.most:
+        raise NoData(f"no data packet was sent{in_words(window)}")
+    least = again.least / max(sent.most - again.least, 1)
+    most = again.most / (sent.least - again.most) if sent.least > again.most else inf
+    return least if least == most else _refuse([least], [most])
+
+
+def lost_by(record: RunRecord, outage: Outage) -> Sequence[int]:
+    """What each QP that sent data lost in the window of one outage. Raises NoData."""
+    others = [one.window(aftermath_ns(record)) for one in outages(record) if one is not outage]
+    parts = [outage.window(aftermath_ns(record))]
     qps = _senders(record, EVERYBODY, idle_too=False)
-    found = [_between(record, host, interval, partial(_lost_by, name)) for host, name in qps]
-    return found or nothing("no QP sent any data")
+    found = [_during(record, host, parts, others, partial(_lost_by, name)) for host, name in qps]
+    return _known(found or _nobody_sent())
+
+
+def _nobody_sent() -> NoReturn:
+    raise NoPart("no QP sent any data")
 
 
 def counted(record: RunRecord, window: Window, name: str) -> float:
-    """Growth of the counter `name`."""
-    return growth(record, window, lambda shot: _pick(shot, name))
+    """Growth of the counter `name`. Raises Between, NoData."""
+    return growth(record, window, partial(_pick, name=name))
 
 
-def _of_qps(record: RunRecord, window: Window, idle_too: bool) -> list[float]:
+def growth(record: RunRecord, window: Window, count: Count) -> float:
+    """Growth summed over all hosts of the window's scope. Raises Between, NoData."""
+    return _known([_total(_by_host(record, window, count))])[0]
+
+
+def _known(found: Sequence[Grown]) -> Sequence[int]:
+    """Exact figures. Raises Between where snapshots leave one of them open."""
+    least, most = [one.least for one in found], [one.most for one in found]
+    return least if least == most else _refuse(least, most)
+
+
+def _refuse(least: Sequence[float], most: Sequence[float]) -> NoReturn:
+    gap = "counters are reported five times a second, and what grew at an edge of that time may belong to another part"
+    raise Between(f"{gap}: between {number(sum(least))} and {number(sum(most))}", least, most)
+
+
+def _total(found: Iterable[Grown]) -> Grown:
+    least, most = zip(*found, strict=True)
+    return Grown(sum(least), sum(most))
+
+
+def _by_host(record: RunRecord, window: Window, count: Count) -> list[Grown]:
+    return [_grown(record, host, window, count) for host in final_counters(record, window.scope)]
+
+
+def _of_qps(record: RunRecord, window: Window, idle_too: bool) -> list[Grown]:
     qps = _senders(record, window.scope, idle_too)
     return [_grown(record, host, window, partial(_lost_by, name)) for host, name in qps]
 
@@ -86,24 +157,70 @@ def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str,
     return {host: record.counters[host] for host in hosts}
 
 
-def growth(record: RunRecord, window: Window, count: Count) -> float:
-    """Growth summed over all hosts of the window's scope."""
-    return sum(_grown(record, host, window, count) for host in final_counters(record, window.scope))
-
-
-def _grown(record: RunRecord, host: str, window: Window, count: Count) -> int:
-    """Growth of one host: for fault windows from the snapshots around them, for windows of times from those inside."""
+def _grown(record: RunRecord, host: str, window: Window, count: Count) -> Grown:
+    """Growth of one host: for windows around faults from the snapshots around them, for windows of times from those
+    inside."""
     total = count(_final(record)[host])
     if window.span is Span.RUN:
-        return total
+        return Grown(total, total)
     parts = window_intervals(record, window)
     if window.span not in AROUND_FAULTS:
-        return sum(_within(record, host, part, count) for part in parts)
-    during = _around(record, host, parts)
-    if window.span is Span.CLEAN and not _seen_clean(record, host, during):
+        inside = sum(_within(record, host, part, count) for part in parts)
+        return Grown(inside, inside)
+    if window.span is not Span.CLEAN:
+        return _during(record, host, parts, _other_faults(record, window), count)
+    if not _seen_clean(record, host, _around(record, host, parts)):
         raise NoData(f"{host} reported its counters at no time of the workload outside all faults")
-    grown = sum(_to(record, host, after, count) - _since(record, host, before, count) for before, after in during)
-    return total - grown if window.span is Span.CLEAN else grown
+    during = _during(record, host, parts, [], count)
+    return Grown(total - during.most, total - during.least)
+
+
+def _other_faults(record: RunRecord, window: Window) -> list[Interval]:
+    """Windows of faults that the window is not about."""
+    if not window.fault:
+        return []
+    after = aftermath_ns(record)
+    return [one.window(after) for one in outages(record) if one.fault != window.fault]
+
+
+def _during(record: RunRecord, host: str, parts: Sequence[Interval], others: Sequence[Interval], count: Count) -> Grown:
+    """From the last snapshot before each part to the first one after. What grew between two snapshots that reach out of
+    the parts and into one of `others` may be of either."""
+    least = most = 0
+    for before, after in _around(record, host, parts):
+        grown = _to(record, host, after, count) - _since(record, host, before, count)
+        most += grown
+        least += grown - sum(
+            _to(record, host, first + 1, count) - _since(record, host, first, count)
+            for first in range(before, after)
+            if _shared(_reach(record, host, first), parts, others)
+        )
+    return Grown(least, most)
+
+
+def _reach(record: RunRecord, host: str, first: int) -> Interval:
+    """The time between a snapshot and the next one."""
+    times = record.snapshots.times_ns(host)
+    begin = times[first] if first >= 0 else -inf
+    return Interval(begin, times[first + 1] if first + 1 < len(times) else inf)
+
+
+def _shared(reach: Interval, parts: Iterable[Interval], others: Sequence[Interval]) -> bool:
+    """Whether some of that time is in no part, but in one of the others."""
+    outside = [reach]
+    for part in parts:
+        outside = [rest for one in outside for rest in _without(one, part)]
+    return any(other.begin < one.end and one.begin < other.end for one in outside for other in others)
+
+
+def _without(time: Interval, part: Interval) -> Iterator[Interval]:
+    if part.end <= time.begin or time.end <= part.begin:
+        yield time
+        return
+    if time.begin < part.begin:
+        yield Interval(time.begin, part.begin)
+    if part.end < time.end:
+        yield Interval(part.end, time.end)
 
 
 def _seen_clean(record: RunRecord, host: str, during: Sequence[tuple[int, int]]) -> bool:
@@ -152,12 +269,6 @@ def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> i
     if last <= first:
         raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
     return count(record.snapshots.at(host, last)) - count(record.snapshots.at(host, first))
-
-
-def _between(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
-    """From the last snapshot before it to the first one after."""
-    before, after = _bounds(record, host, interval)
-    return _to(record, host, after, count) - _since(record, host, before, count)
 
 
 @derived

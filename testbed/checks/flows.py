@@ -1,8 +1,8 @@
 """What the flows of a run delivered, compared with their fair shares. Pure.
 
-Receivers report in stretches of 100 ms. A stretch of a flow is steady if it lies wholly inside an epoch (no flow begins
-or ends in it) that is then older than `settle_ns`; rates use steady stretches only. `windows.stretches` decides which
-count for a window.
+Receivers report what was placed in memory in stretches of 100 ms. A stretch of a flow is steady if it lies wholly
+inside an epoch (no flow begins or ends in it) that is then older than `settle_ns`; rates use steady stretches only.
+`windows.stretches` decides which count for a window.
 """
 
 from __future__ import annotations
@@ -11,16 +11,25 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import number
 from testbed.checks.scope import flows_in
 from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from testbed.expect import Window
-from testbed.workloads.fairness import max_min_shares
+from testbed.workloads.fairness import line_rate, max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
+from topos.budget import too_few_in_flight
+
+LEAST_PACKETS = 20
+"""A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
+_ROOM_PACKETS = 4
+"""A port sends no faster than its rate, but the ends of a stretch lie within packets, one a plane and more."""
+_ROOM = 1.02
 
 
 @dataclass(slots=True)
@@ -52,12 +61,14 @@ class _Delivered:
 @computes("flow_goodput")
 def flow_goodputs(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes per second of each flow."""
+    require_packets_in_flight(record)
     return [figures.bytes * 1e9 / figures.duration_ns for figures in steady_figures(record, window).values()]
 
 
 @computes("fair_share")
 def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes of each flow over what its max-min fair share would have delivered in the same time."""
+    require_packets_in_flight(record)
     return [figures.bytes / figures.fair_bytes for figures in steady_figures(record, window).values()]
 
 
@@ -110,10 +121,8 @@ def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:
 
 def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
-    total, times = 0, set()
-    for _, count, time, _ in steady_rows(record, window):
-        total += count
-        times.add(time)
+    total = sum(figures.bytes for figures in steady_figures(record, window).values())
+    times = {time for _, _, time, _ in steady_rows(record, window)}
     return total * 1e9 / sum(part.end - part.begin for part in merged(times))
 
 
@@ -133,7 +142,8 @@ def flow_bytes_wrong(record: RunRecord, window: Window) -> float:
 
 
 def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
-    """Figures by flow. Raises NoData without a steady stretch, or if an active flow reported nothing in the window."""
+    """Figures by flow. Raises NoData without a steady stretch, if an active flow reported nothing in the window, and
+    where too few packets tell, or more than a port carries."""
     figures: dict[str, FlowFigures] = {}
     shares: dict[Epoch, dict[str, float]] = {}
     shape = record.scenario.shape()
@@ -147,7 +157,41 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
         part = (time.end - time.begin) / flows[flow].qps
         figure.duration_ns += part
         figure.fair_bytes += shares[epoch][flow] * part / 1e9
+    for name, figure in figures.items():
+        _settle(figure, name, Grain.of(record, flows[name]), line_rate(shape), window)
     return figures
+
+
+def require_packets_in_flight(record: RunRecord) -> None:
+    """Raises NoData where planes hold so few packets that shares of flows are worthless."""
+    if why := too_few_in_flight(record.scenario.shape()):
+        raise NoData(why)
+
+
+class Grain(NamedTuple):
+    """What is counted at once, and how many bytes that is: a packet, or a message in runs that counted those."""
+
+    word: str
+    bytes: int
+
+    @classmethod
+    def of(cls, record: RunRecord, flow: Flow) -> Grain:
+        """Of a flow of this run."""
+        if record.counts_placed_bytes:
+            return cls("packets", record.scenario.shape().payload_bytes)
+        return cls("messages", flow.message_bytes)
+
+
+def _settle(figure: FlowFigures, flow: str, grain: Grain, line: float, window: Window) -> None:
+    """Raises NoData for a rate that so few packets do not tell, or that no port has; what is over the line by a packet
+    is the line."""
+    if figure.fair_bytes < LEAST_PACKETS * grain.bytes:
+        held = f"{number(figure.fair_bytes / grain.bytes)} {grain.word}"
+        raise NoData(f"the fair share of {flow} is {held} in the time{in_words(window)}: too few to tell a rate")
+    most = line * figure.duration_ns / 1e9
+    if figure.bytes > _ROOM * most + _ROOM_PACKETS * grain.bytes:
+        raise NoData(f"{flow} would have delivered {number(figure.bytes / most)} of what its ports carry")
+    figure.bytes = min(figure.bytes, int(most))
 
 
 def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[str, int, Interval, Epoch]]:

@@ -13,11 +13,13 @@ from math import inf
 
 from testbed.checks.computation import computes
 from testbed.checks.endings import unended_flows, unfinished_ranks
-from testbed.checks.flows import steady_rows
+from testbed.checks.flows import LEAST_PACKETS, Grain, steady_rows
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import number
 from testbed.checks.scope import about_flows, flows_in, scope_of
 from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
+    Between,
     Interval,
     NoData,
     Outage,
@@ -33,6 +35,8 @@ from testbed.workloads.steady import settle_ns
 
 BACK = 0.95
 """Share of the clean median below which goodput is low."""
+MOST_LOW = 0.05
+"""Share of the stretches without a fault that may be below BACK: with more, a low one tells nothing of a fault."""
 IN_A_ROW = 3
 """Number of consecutive good points; a single one may be chance."""
 
@@ -63,16 +67,6 @@ class Return:
         return self.after_ns != 0
 
 
-class NotBack(NoData):
-    """Goodput was not seen to return after some of the falls. `times_ns`: those of the others; `least_ns`: how long
-    each of these took at least."""
-
-    def __init__(self, times_ns: Sequence[float], least_ns: Sequence[float]) -> None:
-        super().__init__(f"goodput did not return in the {max(least_ns) / 1e9:.3g} s before the next fault or the end")
-        self.at_least_ns = (*times_ns, *least_ns)
-        self.at_most_ns = (*times_ns, *(inf for _ in least_ns))
-
-
 class TooLate(NoData):
     """A fault began so shortly before the end of the workload that nothing can be known of it."""
 
@@ -85,14 +79,15 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """Per occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
     time from the window's begin.
 
-    0 where it never fell. Raises NotBack if one was not back, NoData if nothing is known.
+    0 where it never fell. Raises Between if one was not back, NoData if nothing is known.
     """
     followed = followed_goodput(record, window.scope)
     returns = [worst_return(followed, span, until) for span, until in _watched(record, window)]
     back = [one.after_ns for one in returns if one.after_ns is not None]
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
-        raise NotBack(back, late)
+        reason = f"goodput did not return in the {max(late) / 1e9:.3g} s before the next fault or the end"
+        raise Between(reason, (*back, *late), (*back, *(inf for _ in late)))
     return back
 
 
@@ -264,7 +259,8 @@ def _standing_still(record: RunRecord, scope: Scope, medians: Mapping[str, float
 
 
 def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
-    """Relative to the median of clean stretches with the same active flows."""
+    """Relative to the median of clean stretches with the same active flows. Raises NoData where those are so uneven, or
+    hold so little, that a low stretch tells nothing."""
     totals: dict[Interval, int] = {}
     going: dict[Interval, frozenset[str]] = {}
     for _, count, time, epoch in steady_rows(record, window):
@@ -278,5 +274,21 @@ def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
     medians = {flows: statistics.median(figures) for flows, figures in usual.items()}
     if not any(medians.values()):
         raise NoData("no goodput outside all faults to compare with")
+    _require_even(record, usual, medians)
     known = sorted((time for time in totals if medians.get(going[time])), key=lambda time: time.begin)
     return [GoodputPoint(time, totals[time] / medians[going[time]]) for time in known]
+
+
+def _require_even(
+    record: RunRecord, usual: Mapping[frozenset[str], Sequence[int]], medians: Mapping[frozenset[str], float]
+) -> None:
+    """Raises NoData unless nearly all stretches without a fault are at least BACK of their median."""
+    flows = {flow.name: flow for flow in record.scenario.flows.flows}
+    for going, median in medians.items():
+        grain = max((Grain.of(record, flows[name]) for name in going), key=lambda one: one.bytes)
+        if 0 < median < LEAST_PACKETS * grain.bytes:
+            held = f"{number(median / grain.bytes)} {grain.word}"
+            raise NoData(f"a stretch of 100 ms without a fault holds {held}: too few to tell a fall")
+    low = [total < BACK * medians[going] for going, totals in usual.items() for total in totals if medians[going]]
+    if sum(low) > MOST_LOW * len(low) + 1:
+        raise NoData(f"{sum(low) / len(low):.0%} of the stretches without a fault are below 95 % of their median too")

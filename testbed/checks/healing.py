@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.checks.amounts import MeasuredDuration, Times
-from testbed.checks.counting import lost_between
+from testbed.checks.counting import lost_by
 from testbed.checks.derived import derived
 from testbed.checks.events import PortChange
 from testbed.checks.goodput_series import (
@@ -195,7 +195,7 @@ def _after(record: RunRecord, outage: Outage) -> Interval:
 
 def _losses(record: RunRecord, outage: Outage) -> Losses:
     try:
-        each = lost_between(record, outage.window(aftermath_ns(record)))
+        each = lost_by(record, outage)
     except NoData as lacking:
         return Losses(why=str(lacking))
     return Losses(sum(each), len(each), max(each), sum(each) / len(each))

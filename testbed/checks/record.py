@@ -20,6 +20,7 @@ from testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
     MESSAGES,
+    PLACED_BYTES,
     PORTS,
     ROUTES,
     WAITS,
@@ -102,6 +103,12 @@ class RunRecord:
         """The unloaded RTT measured in warm-up, None if it was not measured."""
         value = self.environment.get("base_rtt_ns")
         return int(value) if value else None
+
+    @property
+    def counts_placed_bytes(self) -> bool:
+        """Whether receivers of flows counted bytes as they were placed in memory. Earlier runs counted whole
+        messages."""
+        return self.environment.get("flow_bytes") == PLACED_BYTES
 
     @cached_property
     def cut_links(self) -> frozenset[str]:

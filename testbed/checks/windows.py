@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, NoReturn
@@ -33,6 +33,15 @@ class NoPart(NoData):
 
 class NotApplicable(NoData):
     """Nothing is missing: no run over this transport has such a figure."""
+
+
+class Between(NoData):
+    """Each value of a figure is known only to lie between `least` and `most`, which may be infinite. A bound that both
+    ends meet, or neither, is decided all the same."""
+
+    def __init__(self, reason: str, least: Sequence[float], most: Sequence[float]) -> None:
+        super().__init__(reason)
+        self.least, self.most = least, most
 
 
 class Interval(NamedTuple):

@@ -125,19 +125,25 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
 
 
 def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
-    """Print warnings about fabrics that are more than this machine carries on standard error, once each. `scenarios`:
-    with the names of their cells; a warning that is not about all of them names those that it is about."""
+    """Print warnings about fabrics that are more than this machine carries, or whose planes hold too few packets, on
+    standard error, once each. `scenarios`: with the names of their cells; a warning that is not about all of them names
+    those that it is about."""
     from testbed.calibration import budget_warnings
     from testbed.scenario.load import offered_load
     from testbed.scenario.transports import WorldKind
+    from topos.budget import too_few_in_flight
 
     told: dict[str, dict[str, None]] = {}
     names = set()
     for name, one in scenarios:
         names.add(name)
+        shape = one.shape()
+        warnings: tuple[str, ...]
         if one.world is WorldKind.VIRTUAL:
-            continue
-        for warning in budget_warnings(one.shape(), one.transport, one.fabric.planes, offered_load(one)):
+            warnings = (too_few_in_flight(shape),)
+        else:
+            warnings = budget_warnings(shape, one.transport, one.fabric.planes, offered_load(one))
+        for warning in filter(None, warnings):
             told.setdefault(warning, {})[name] = None
     for warning, concerned in told.items():
         where = f"{', '.join(concerned)}: " if len(concerned) < len(names) else ""

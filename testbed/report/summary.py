@@ -167,6 +167,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     for row in facts.job_facts(record):
         table.add_row(*row)
     table.add_row("network", facts.network_line(record))
+    for warning in record.environment.get("warnings") or ():
+        table.add_row("warning", Text(str(warning), style=_WARNING_STYLE))
     if rootless := facts.rootless_line(record):
         table.add_row("without root", rootless)
     for row in (*hash_lines(record), *packet_lines(record), *refused_lines(record)):

@@ -149,8 +149,13 @@ class Wait(NamedTuple):
     wait_ns: DurationNs
 
 
+PLACED_BYTES = "placed"
+"""`flow_bytes` in environment.json: what `bytes` in flows.csv counts."""
+
+
 class Received(NamedTuple):
-    """What one QP of a flow delivered to `host` in an interval; `last`: 1 in the final interval, else 0."""
+    """What one QP of a flow delivered to `host` in an interval: bytes placed in memory, and whole messages, of whose
+    bytes `bytes_wrong` differ; `last`: 1 in the final interval, else 0."""
 
     host: str
     flow: str

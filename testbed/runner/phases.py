@@ -22,6 +22,7 @@ from testbed.rundir.files import used_up
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
+from testbed.rundir.tables import PLACED_BYTES
 from testbed.runner.audience import Audience
 from testbed.runner.denylist import Controller
 from testbed.runner.events import PhaseBegins
@@ -96,6 +97,7 @@ class Phases:
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
             "endpoint": job.scenario.endpoint.written(),
+            **({"flow_bytes": PLACED_BYTES} if job.scenario.job.flows else {}),
             **plugin_records(job.scenario),
             "warnings": [*scenario_warnings(job.scenario), *job.world.warnings(job.scenario)],
             **({"replays": str(job.replays)} if job.replays else {}),

@@ -22,6 +22,7 @@ from testbed.virtual.host import VirtualHost
 from testbed.virtual.lateness import LateTurns, usual_lateness_ns
 from testbed.virtual.scheduler import Scheduler
 from testbed.virtual.tap import VirtualTap
+from topos.budget import too_few_in_flight
 from topos.plan import Plan, Routing
 
 START_NS = 1_000_000_000
@@ -76,8 +77,9 @@ class VirtualWorld:
         }
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
-        """None: what takes long takes long."""
-        return iter(())
+        """Too few packets in flight. What takes long takes long."""
+        if warning := too_few_in_flight(scenario.shape()):
+            yield warning
 
     def build(self, plan: Plan) -> VirtualFabric:
         """Ports and links as data."""

@@ -157,7 +157,7 @@ def test_shares_change_with_the_flows_that_go_on(tmp_path: Path) -> None:
 
 
 def test_balance_compares_the_worst_flow_with_the_best(tmp_path: Path) -> None:
-    folder = FlowFolder(rates={"h0->h2": 0.5, "h1->h2": 0.4, "h3->h1": 1.1})
+    folder = FlowFolder(rates={"h0->h2": 0.55, "h1->h2": 0.4, "h3->h1": 1.0})
     assert figure(folder, tmp_path, "balance") == pytest.approx(0.8 / 1.1, rel=1e-3)
     assert figure(folder, tmp_path, "balance of incast") == pytest.approx(0.8, rel=1e-3)
 

@@ -8,9 +8,9 @@ import pytest
 from test_program import Memory
 
 from hosts.blocks import PERIOD
+from hosts.common.placed import PlacedBytes
 from hosts.program import Program, ProgramError
 from hosts.program_io import CompletedReport, IntervalReport, RankPrograms
-from hosts.common.placed import PlacedBytes
 from hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 
 MS = 1_000_000

@@ -1,0 +1,85 @@
+"""Counters of a part of a run: snapshots come five times a second, and faults follow each other faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_checks_folder import HOSTS, LINK, SCENARIO, RunFolder, at, phase, snapshot
+
+from testbed.checks.figure import ask
+from testbed.checks.healing import healings
+from testbed.checks.record import load_record
+from testbed.checks.result import Status
+
+SECOND_LINK = "p1-t0-0:p1-t1-1"
+TWO_FAULTS = SCENARIO.replace(
+    f'  - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}\n',
+    f'  - {{at: 3s, link-down: "{LINK}", for: 500ms, name: first}}\n'
+    f'  - {{at: 3800ms, link-down: "{SECOND_LINK}", for: 500ms, name: second}}\n',
+)
+"""With a base RTT of 25 ms their windows are 3 to 3.75 s and 3.8 to 4.55 s."""
+
+
+def two_faults(lost: dict[float, int]) -> RunFolder:
+    """`lost`: packets that h0 counted as lost up to a snapshot at this time."""
+    folder = RunFolder(scenario=TWO_FAULTS)
+    folder.history = [phase("verify", -2), {"t_ns": at(0), "op": "workload", "type": "invoke"}]
+    for name, link, begin in (("first", LINK, 3.0), ("second", SECOND_LINK, 3.8)):
+        same: dict[str, Any] = {"fault": name, "kind": "link-down", "target": link, "cycle": 0, "links": [link]}
+        folder.history += [
+            {"t_ns": at(when), "op": op, "type": kind, **same}
+            for op, kind, when in (("inject", "invoke", begin), ("inject", "ok", begin), ("heal", "ok", begin + 0.5))
+        ]
+    folder.history += [{"t_ns": at(8.3), "op": "workload", "type": "ok"}, phase("settle", 9)]
+    folder.events = [snapshot("h0", when, count) for when, count in lost.items()]
+    folder.events += [snapshot(host, when, 0) for host in HOSTS[1:] for when in lost]
+    assert folder.counters is not None
+    for host in HOSTS:
+        last = max(lost.values()) if host == "h0" else 0
+        counters = {"lost_timeout": last, "lost_overtaken": 0, "retransmitted": last, "data_sent": 1000 + last}
+        folder.counters["hosts"][host]["counters"] |= counters
+    return folder
+
+
+def test_losses_that_may_be_those_of_the_fault_before_are_not_known(tmp_path: Path) -> None:
+    """Nine packets were lost between 3.7 and 3.9 s: in the window of the first fault, or in that of the second."""
+    folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.5: 14, 4.7: 14, 7: 14})
+    record = load_record(folder.write(tmp_path))
+    asked = ask(record, "packets_lost during second")
+    assert asked.value is None
+    assert "between 0 and 9" in asked.why
+    assert ask(record, "packets_lost").value == 14
+    assert [one.losses.packets for one in healings(record)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [
+        ("packets_lost <= 9 during second", Status.PASS),
+        ("packets_lost >= 10 during second", Status.FAIL),
+        ("packets_lost <= 8 during second", Status.INCONCLUSIVE),
+        ("packets_lost == 4 during second", Status.INCONCLUSIVE),
+        ("packets_lost != 4 during second", Status.INCONCLUSIVE),
+        ("packets_lost == 10 during second", Status.FAIL),
+        ("packets_lost >= 5 during first", Status.PASS),
+        ("packets_lost <= 5 during first", Status.INCONCLUSIVE),
+    ],
+)
+def test_a_bound_is_decided_where_both_ends_agree(tmp_path: Path, expected: str, status: Status) -> None:
+    folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.5: 14, 4.7: 14, 7: 14})
+    folder.expect = [expected]
+    assert folder.judge(tmp_path).checks[0].status is status
+
+
+def test_snapshots_that_reach_into_another_fault_and_show_no_growth_leave_nothing_open(tmp_path: Path) -> None:
+    folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 5, 4.1: 9, 4.5: 9, 4.7: 9, 7: 9})
+    record = load_record(folder.write(tmp_path))
+    assert ask(record, "packets_lost during second").value == 4
+    assert ask(record, "packets_lost during first").value == 5
+
+
+def test_losses_of_two_faults_together_are_known(tmp_path: Path) -> None:
+    folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.5: 14, 4.7: 14, 7: 14})
+    assert ask(load_record(folder.write(tmp_path)), "packets_lost during faults").value == 14

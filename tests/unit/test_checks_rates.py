@@ -1,0 +1,131 @@
+"""Rates of flows: bytes as they are placed, and nothing where too little tells. Whole runs are in virtual time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_checks_flows import LINE, SCENARIO, FlowFolder
+
+from testbed.app.run import run_scenario
+from testbed.checks.figure import ask
+from testbed.checks.record import RunRecord, load_record
+from testbed.checks.result import Status
+from testbed.report.console import PatientConsole
+from testbed.rundir.tables import FLOWS, PLACED_BYTES
+from testbed.scenario import load_scenario_text
+from testbed.workloads.fairness import line_rate
+
+ONE_FLOW = """\
+name: few-messages
+world: virtual
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 40ms}
+"""
+
+
+def ran(out: Path, text: str) -> RunRecord:
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        outcome = run_scenario(load_scenario_text(text), out, False, PatientConsole(file=nowhere))
+    assert outcome.folder is not None
+    return load_record(outcome.folder)
+
+
+@pytest.mark.parametrize(
+    "transport", ["transport: mrc", "transport: roce", "transport: roce\nroce: {recovery: go-back-n}"]
+)
+def test_one_long_message_has_the_rate_at_which_its_packets_came(tmp_path: Path, transport: str) -> None:
+    """3 MB at 3 MB/s: counted when it is whole, it is nothing for a second, and then more than a port carries."""
+    workload = "workload: [{write: {from: h0, to: h2, bytes: 3MB, message: 3MB}}]\n"
+    record = ran(tmp_path, f"{ONE_FLOW}{transport}\n{workload}")
+    rows = list(record.received)
+    (messages,) = {row.messages for row in rows if row.messages}
+    assert messages == 1
+    assert sum(row.bytes for row in rows) == 3_000_000, "each byte once"
+    most = line_rate(record.scenario.shape()) * 0.1 + 2 * 4096
+    assert max(row.bytes for row in rows) <= most
+    found = ask(record, "flow_goodput.min", "line").value
+    assert found is not None
+    assert 0.95 <= found <= 1
+
+
+def test_with_one_of_two_ports_dead_goodput_is_half_of_the_line(tmp_path: Path) -> None:
+    """The window holds 1.2 s with one port and the 0.4 s after it with both: 0.63 of the line at most."""
+    faults = 'faults: [{at: 1500ms, link-down: "h0:p0-t0-0", for: 1200ms, name: cut}]\n'
+    record = ran(tmp_path, f"{ONE_FLOW}workload: [{{write: {{from: h0, to: h2, for: 4s, message: 2MB}}}}]\n{faults}")
+    for figure in ("goodput during cut", "flow_goodput.max during cut"):
+        found = ask(record, figure, "line").value
+        assert found is not None
+        assert 0.5 <= found <= 0.68
+    back = ask(record, "goodput_back.p100 during cut", "s").value
+    assert back is not None
+    assert 1.2 <= back <= 1.6
+
+
+def test_a_fault_that_touches_nothing_is_no_fall_of_a_flow_of_few_packets(tmp_path: Path) -> None:
+    """One message of 4 KiB a round trip: two or three of them in a stretch are no fall to two thirds."""
+    faults = 'faults: [{at: 2s, link-down: "h1:p0-t0-0", for: 300ms, name: cut}]\n'
+    flow = "workload: [{write: {from: h0, to: h2, for: 4s, message: 4KiB, depth: 1}}]\n"
+    asked = ask(ran(tmp_path, f"{ONE_FLOW}{flow}{faults}"), "goodput_back.p100 during cut")
+    assert asked.value is None
+    assert "too few to tell a fall" in asked.why
+
+
+def counting_packets(**settings: Any) -> FlowFolder:
+    folder = FlowFolder(**settings)
+    folder.environment["flow_bytes"] = PLACED_BYTES
+    return folder
+
+
+def test_uneven_stretches_without_a_fault_tell_no_fall(tmp_path: Path) -> None:
+    folder = counting_packets()
+    for number, row in enumerate(folder.rows):
+        if row[1] == "h3->h1" and number % 4 == 0:
+            row[5] = row[5] * 3 // 4
+    asked = ask(load_record(folder.write(tmp_path)), "goodput_back.p100 during cut")
+    assert asked.value is None
+    assert "are below 95 % of their median too" in asked.why
+
+
+def test_a_window_with_too_few_packets_tells_no_rate(tmp_path: Path) -> None:
+    """At 250 kbit/s a stretch of 100 ms is a packet and a half of h0's."""
+    folder = counting_packets(scenario=SCENARIO.replace("25mbit, rtt: 20ms", "250kbit, rtt: 20ms"))
+    record = load_record(folder.write(tmp_path))
+    asked = ask(record, "goodput during cut")
+    assert asked.value is None
+    assert "packets in the time during cut: too few to tell a rate" in asked.why
+
+
+def test_more_than_a_port_carries_is_no_rate(tmp_path: Path) -> None:
+    folder = counting_packets(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.9})
+    folder.expect = ["flow_goodput.max >= 0.9 line", "goodput >= 0.9 line", "fair_share.max >= 1"]
+    verdict = folder.judge(tmp_path)
+    assert {check.status for check in verdict.checks[:3]} == {Status.INCONCLUSIVE}
+    assert "h3->h1 would have delivered" in verdict.checks[0].why
+
+
+def test_a_packet_more_than_the_line_is_the_line(tmp_path: Path) -> None:
+    folder = counting_packets(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.001})
+    folder.expect = ["flow_goodput.max <= 1 line clean"]
+    assert folder.judge(tmp_path).checks[0].status is Status.PASS
+
+
+def test_a_run_that_counted_whole_messages_is_judged_by_messages(tmp_path: Path) -> None:
+    """Five messages of 1 MB in a window of 0.9 s are no rate, whatever their packets were."""
+    folder = FlowFolder(scenario=SCENARIO.replace("for: 6s", "for: 6s, message: 1MB"))
+    asked = ask(load_record(folder.write(tmp_path)), "goodput during cut")
+    assert asked.value is None
+    assert "messages in the time during cut" in asked.why
+    assert "bytes" in FLOWS.names
+    assert ask(load_record(counting_packets().write(tmp_path)), "goodput during cut").value == pytest.approx(
+        2 * LINE * (4 + 2.5) / 9, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("figure", ["fair_share.min", "balance", "flow_goodput.max"])
+def test_shares_in_planes_that_hold_few_packets_are_not_judged(tmp_path: Path, figure: str) -> None:
+    folder = counting_packets(scenario=SCENARIO.replace("rtt: 20ms", "rtt: 10ms"))
+    asked = ask(load_record(folder.write(tmp_path)), figure)
+    assert asked.value is None
+    assert asked.why.startswith("a plane holds 7.4 packets in one rtt, under 12")
