@@ -22,10 +22,9 @@ Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a mach
 TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
-MIN_PLANE_BDP = 12
-"""Below this many packets per plane in one rtt, the ECN ramp and the trim threshold are less than a packet apart, and
-shares of flows are not what congestion control makes of them elsewhere (measured: docs/decisions.md, "How many packets
-a plane must hold")."""
+LEAST_PLANE_BDP = 11
+"""Packets that a plane must hold in one rtt. With fewer, ports mark and trim in steps of a packet, congestion control
+goes by that, and shares of flows are wrong (measured: docs/decisions.md, "How many packets a plane must hold")."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
@@ -160,13 +159,18 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
 
 def too_few_in_flight(shape: Shape) -> str:
     """Why figures of congestion are worthless in a fabric of this shape, and which; empty where they are not."""
-    if shape.plane_bdp_packets >= MIN_PLANE_BDP:
+    if not (held := few_in_flight(shape)):
         return ""
-    held = f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {MIN_PLANE_BDP}"
-    why = "ECN ramp and trim threshold are less than a packet apart"
-    what = "fair_share, balance and flow_goodput are worthless here and not judged, marks and trims tell little"
+    why = "ports mark and trim in steps of a packet"
+    what = "fair_share, balance and flow_goodput are worthless and not judged, marks and trims tell little"
     rtt = _round_up(GOOD_PLANE_BDP * 8 * shape.wire_bytes * 1_000_000_000, shape.port_rate_bps)
     return f"{held}: {why}, so {what}; rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
+
+
+def few_in_flight(shape: Shape) -> str:
+    """The same in short, without the figures."""
+    few = shape.plane_bdp_packets < LEAST_PLANE_BDP
+    return f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {LEAST_PLANE_BDP}" if few else ""
 
 
 def _three_digits(value: int) -> int:

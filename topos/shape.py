@@ -103,7 +103,7 @@ class Shape:
 
     @property
     def plane_bdp_packets(self) -> float:
-        """Packets per plane in one T: below 12 the ECN ramp and the trim threshold are less than a packet apart."""
+        """Packets per plane in one T. With few of them ports mark and trim in steps of a packet (`topos.budget`)."""
         return self.port_pps * self.rtt_ns / 1e9
 
 

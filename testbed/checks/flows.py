@@ -23,7 +23,7 @@ from testbed.expect import Window
 from testbed.workloads.fairness import line_rate, max_min_shares
 from testbed.workloads.flows import Flow
 from testbed.workloads.steady import Epoch, epochs, settle_ns
-from topos.budget import too_few_in_flight
+from topos.budget import few_in_flight
 
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
@@ -164,8 +164,8 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 
 def require_packets_in_flight(record: RunRecord) -> None:
     """Raises NoData where planes hold so few packets that shares of flows are worthless."""
-    if why := too_few_in_flight(record.scenario.shape()):
-        raise NoData(why)
+    if held := few_in_flight(record.scenario.shape()):
+        raise NoData(f"{held}: shares and rates of single flows are worthless")
 
 
 class Grain(NamedTuple):

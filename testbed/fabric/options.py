@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
-from topos.budget import MIN_PLANE_BDP
 from topos.shape import WIRE_BYTES, Shape
 
 QUEUE_BDP = 3
 """Tail drop of a plain shaper's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
 PROGRAM_SLACK_BDP = 1
 """How much deeper than its drop level the queue behind a port program is: the program decides."""
+MIN_LEVEL_PACKETS = 12
+"""With a smaller plane-BDP the ECN ramp and the trim threshold would be less than a packet apart."""
 CONTROL_QUEUE_BDP = 1
 """Tail drop of the high class (digest 5.3)."""
 MIN_QUEUE_PACKETS = 32
@@ -97,7 +98,7 @@ def queue_bytes(shape: Shape, bdps: int) -> int:
 
 def level_bdp_bytes(shape: Shape) -> int:
     """The plane-BDP for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
-    return max(bdp_bytes(shape), MIN_PLANE_BDP * WIRE_BYTES)
+    return max(bdp_bytes(shape), MIN_LEVEL_PACKETS * WIRE_BYTES)
 
 
 def program_queue_bytes(shape: Shape, thresholds: PortThresholds) -> int:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from testbed.checks.derived import derived
-from testbed.checks.flows import flow_goodputs, latencies, message_times, steady_figures
+from testbed.checks.flows import (
+    flow_goodputs,
+    latencies,
+    message_times,
+    require_packets_in_flight,
+    steady_figures,
+)
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
 from testbed.checks.statistics import statistic
@@ -26,6 +32,7 @@ def flow_headline(record: RunRecord) -> str:
     try:
         if not full:
             return f"{count}, clean {_message_times(record, Window(Span.CLEAN))}"
+        require_packets_in_flight(record)
         figures = steady_figures(record, Window(Span.CLEAN))
     except NoData as lacking:
         return f"{count}, {lacking}"
@@ -65,11 +72,14 @@ def _latency(record: RunRecord, window: Window) -> str:
 def _rates(record: RunRecord, window: Window) -> str:
     try:
         rates = flow_goodputs(record, window)
-        times = _message_times(record, window)
     except NoData as lacking:
-        return str(lacking)
-    goodput = _from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])
-    return f"goodput {goodput}, {times}"
+        goodput = f"goodput unknown: {lacking}"
+    else:
+        goodput = f"goodput {_from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])}"
+    try:
+        return f"{goodput}, {_message_times(record, window)}"
+    except NoData:
+        return goodput
 
 
 def _message_times(record: RunRecord, window: Window) -> str:

@@ -23,6 +23,7 @@ from testbed.checks.result import Status, Verdict
 from testbed.checks.windows import NoData
 from testbed.expect import parse_figure
 from testbed.report.summary import summary_text
+from testbed.rundir.tables import PLACED_BYTES
 
 LINE = 2 * 25e6 / 8 * 4096 / 4238
 HOSTS = ("h0", "h1", "h2", "h3")
@@ -50,6 +51,7 @@ class FlowFolder(RunFolder):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.environment["flow_bytes"] = PLACED_BYTES
         self.completions, self.events = [], []
         self.history = [
             phase("verify", -2),
@@ -159,7 +161,7 @@ def test_shares_change_with_the_flows_that_go_on(tmp_path: Path) -> None:
 def test_balance_compares_the_worst_flow_with_the_best(tmp_path: Path) -> None:
     folder = FlowFolder(rates={"h0->h2": 0.55, "h1->h2": 0.4, "h3->h1": 1.0})
     assert figure(folder, tmp_path, "balance") == pytest.approx(0.8 / 1.1, rel=1e-3)
-    assert figure(folder, tmp_path, "balance of incast") == pytest.approx(0.8, rel=1e-3)
+    assert figure(folder, tmp_path, "balance of incast") == pytest.approx(0.4 / 0.55, rel=1e-3)
 
 
 def test_qps_of_a_flow_add_up(tmp_path: Path) -> None:

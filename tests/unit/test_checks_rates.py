@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_checks_flows import LINE, SCENARIO, FlowFolder
@@ -13,8 +13,11 @@ from testbed.app.run import run_scenario
 from testbed.checks.figure import ask
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status
+from testbed.report.batch import batch_as_dict
 from testbed.report.console import PatientConsole
-from testbed.rundir.tables import FLOWS, PLACED_BYTES
+from testbed.report.junit import junit_text
+from testbed.report.outcome import Case
+from testbed.rundir.tables import FLOWS
 from testbed.scenario import load_scenario_text
 from testbed.workloads.fairness import line_rate
 
@@ -72,14 +75,8 @@ def test_a_fault_that_touches_nothing_is_no_fall_of_a_flow_of_few_packets(tmp_pa
     assert "too few to tell a fall" in asked.why
 
 
-def counting_packets(**settings: Any) -> FlowFolder:
-    folder = FlowFolder(**settings)
-    folder.environment["flow_bytes"] = PLACED_BYTES
-    return folder
-
-
 def test_uneven_stretches_without_a_fault_tell_no_fall(tmp_path: Path) -> None:
-    folder = counting_packets()
+    folder = FlowFolder()
     for number, row in enumerate(folder.rows):
         if row[1] == "h3->h1" and number % 4 == 0:
             row[5] = row[5] * 3 // 4
@@ -90,7 +87,7 @@ def test_uneven_stretches_without_a_fault_tell_no_fall(tmp_path: Path) -> None:
 
 def test_a_window_with_too_few_packets_tells_no_rate(tmp_path: Path) -> None:
     """At 250 kbit/s a stretch of 100 ms is a packet and a half of h0's."""
-    folder = counting_packets(scenario=SCENARIO.replace("25mbit, rtt: 20ms", "250kbit, rtt: 20ms"))
+    folder = FlowFolder(scenario=SCENARIO.replace("25mbit, rtt: 20ms", "250kbit, rtt: 20ms"))
     record = load_record(folder.write(tmp_path))
     asked = ask(record, "goodput during cut")
     assert asked.value is None
@@ -98,7 +95,7 @@ def test_a_window_with_too_few_packets_tells_no_rate(tmp_path: Path) -> None:
 
 
 def test_more_than_a_port_carries_is_no_rate(tmp_path: Path) -> None:
-    folder = counting_packets(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.9})
+    folder = FlowFolder(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.9})
     folder.expect = ["flow_goodput.max >= 0.9 line", "goodput >= 0.9 line", "fair_share.max >= 1"]
     verdict = folder.judge(tmp_path)
     assert {check.status for check in verdict.checks[:3]} == {Status.INCONCLUSIVE}
@@ -106,7 +103,7 @@ def test_more_than_a_port_carries_is_no_rate(tmp_path: Path) -> None:
 
 
 def test_a_packet_more_than_the_line_is_the_line(tmp_path: Path) -> None:
-    folder = counting_packets(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.001})
+    folder = FlowFolder(rates={"h0->h2": 0.5, "h1->h2": 0.5, "h3->h1": 1.001})
     folder.expect = ["flow_goodput.max <= 1 line clean"]
     assert folder.judge(tmp_path).checks[0].status is Status.PASS
 
@@ -114,18 +111,45 @@ def test_a_packet_more_than_the_line_is_the_line(tmp_path: Path) -> None:
 def test_a_run_that_counted_whole_messages_is_judged_by_messages(tmp_path: Path) -> None:
     """Five messages of 1 MB in a window of 0.9 s are no rate, whatever their packets were."""
     folder = FlowFolder(scenario=SCENARIO.replace("for: 6s", "for: 6s, message: 1MB"))
+    del folder.environment["flow_bytes"]
     asked = ask(load_record(folder.write(tmp_path)), "goodput during cut")
     assert asked.value is None
     assert "messages in the time during cut" in asked.why
     assert "bytes" in FLOWS.names
-    assert ask(load_record(counting_packets().write(tmp_path)), "goodput during cut").value == pytest.approx(
+    assert ask(load_record(FlowFolder().write(tmp_path)), "goodput during cut").value == pytest.approx(
         2 * LINE * (4 + 2.5) / 9, rel=1e-3
     )
 
 
 @pytest.mark.parametrize("figure", ["fair_share.min", "balance", "flow_goodput.max"])
 def test_shares_in_planes_that_hold_few_packets_are_not_judged(tmp_path: Path, figure: str) -> None:
-    folder = counting_packets(scenario=SCENARIO.replace("rtt: 20ms", "rtt: 10ms"))
+    folder = FlowFolder(scenario=SCENARIO.replace("rtt: 20ms", "rtt: 10ms"))
     asked = ask(load_record(folder.write(tmp_path)), figure)
     assert asked.value is None
-    assert asked.why.startswith("a plane holds 7.4 packets in one rtt, under 12")
+    assert asked.why.startswith("a plane holds 7.4 packets in one rtt, under 11")
+
+
+FEW_IN_FLIGHT = """\
+name: few-in-flight
+world: virtual
+scale: 100
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 8mbit, rtt: 40ms}
+workload: [{write: {pairs: [h0->h2, h1->h3], for: 2s}}]
+expect: [flow_goodput.min >= 0.95 line, fair_share.min >= 0.1, "goodput >= 1 mbit"]
+"""
+
+
+def test_a_run_with_few_packets_in_flight_says_everywhere_what_is_worthless(tmp_path: Path) -> None:
+    """Planes of 9.4 packets, at a scale too."""
+    scenario = load_scenario_text(FEW_IN_FLIGHT)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        outcome = run_scenario(scenario, tmp_path, True, PatientConsole(file=nowhere))
+    assert outcome.folder is not None
+    assert outcome.verdict is not None
+    assert [check.status for check in outcome.verdict.checks[:3]] == [*[Status.INCONCLUSIVE] * 2, Status.PASS]
+    cases = [Case(Path("few.yaml"), scenario, 1, 1, (outcome,))]
+    summary = " ".join((outcome.folder / "summary.txt").read_text().split())
+    page = (outcome.folder / "report.html").read_text()
+    for told in (summary, page, junit_text(cases), json.dumps(batch_as_dict(cases))):
+        assert "fair_share, balance and flow_goodput are worthless and not judged" in told
+    assert "clean fair share" not in summary

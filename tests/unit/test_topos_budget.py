@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hosts.common.pacer import BURST_PACKETS
 from hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
-from topos.budget import MIN_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
+from topos.budget import LEAST_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
 from topos.cost import (
     CONGESTED,
     COSTS,
@@ -151,7 +151,7 @@ def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
 def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
     shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
     assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), MRC) > TWO_CORES.cpus)
-    assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < MIN_PLANE_BDP)
+    assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < LEAST_PLANE_BDP)
 
 
 def test_turns_are_reckoned_as_endpoints_take_them() -> None:
