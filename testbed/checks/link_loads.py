@@ -10,7 +10,9 @@ from statistics import fmean
 
 from testbed.checks.computation import computes
 from testbed.checks.derived import derived
+from testbed.checks.flows import LEAST_PACKETS
 from testbed.checks.record import RunRecord
+from testbed.checks.scale import number
 from testbed.checks.windows import Interval, in_words, nothing, stretches, workload_ns
 from testbed.expect import Window
 from testbed.rundir.packed import read_rows
@@ -52,6 +54,8 @@ def uplink_shares(record: RunRecord, window: Window) -> Sequence[float]:
     busiest = max(map(fmean, uplinks.values()), default=0.0)
     if not busiest:
         nothing(f"no uplink of a T0 carried anything{in_words(window)}")
+    if busiest < (least := LEAST_PACKETS * record.scenario.shape().wire_bytes):
+        nothing(f"uplinks carried {number(busiest / least * LEAST_PACKETS)} packets each{in_words(window)}: too few")
     used = [counts for counts in uplinks.values() if fmean(counts) >= LEAST_PART * busiest]
     return [count / fmean(counts) for counts in used for count in counts]
 

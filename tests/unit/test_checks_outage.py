@@ -134,6 +134,16 @@ def test_loads_of_links(tmp_path: Path, text: str, value: float) -> None:
     assert ask(load_record(folder), text).value == pytest.approx(value, rel=1e-3)
 
 
+def test_a_few_packets_tell_nothing_of_how_uplinks_are_shared(tmp_path: Path) -> None:
+    """Six packets on one uplink and none on the other in two seconds."""
+    folder = RunFolder().write(tmp_path)
+    few = {("p0-t0-0", "up0"): [0.1] * 8, ("p0-t0-0", "up1"): [0.0] * 8}
+    (folder / "samples.csv").write_text(samples(few))
+    asked = ask(load_record(folder), "uplink_share.max from 0s to 2s")
+    assert asked.value is None
+    assert "packets each" in asked.why
+
+
 def test_without_readings_no_load_is_known(tmp_path: Path) -> None:
     assert "less than twice" in asked(RunFolder(), tmp_path, "link_load.max").why
 
