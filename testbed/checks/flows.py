@@ -28,8 +28,9 @@ from topos.budget import few_in_flight
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
 _ROOM_PACKETS = 4
-"""A port sends no faster than its rate, but the ends of a stretch lie within packets, one a plane and more."""
-_ROOM = 1.02
+"""The ends of a stretch lie within packets, on several planes."""
+_ROOM = 1.05
+"""How much faster than written a shaper may be (`fidelity.MAX_SHAPED_RATE_ERROR`). More than that is a wrong count."""
 
 
 @dataclass(slots=True)
