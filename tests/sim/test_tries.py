@@ -94,7 +94,7 @@ def test_a_stream_without_paths_ends_with_its_budget(control):
     assert ends()[-1] * rto_ns - T <= taken <= ends()[-1] * rto_ns + T
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     dark_t=st.lists(st.floats(0.5, ends()[-1] * 6.7 - LAST_T), min_size=1, max_size=2),
     cut=st.sampled_from([{}, {"src": 0}, {"src": 1}]),
