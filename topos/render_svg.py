@@ -65,6 +65,7 @@ class _Page:
     panels: list[_Panel]
     hosts: list[_Spot]
     width: float
+    from_afar: bool
 
     @property
     def host_y(self) -> float:
@@ -94,20 +95,21 @@ class _Page:
         return host.x + (self.panels.index(panel) - (len(self.panels) - 1) / 2) * _PORT_PITCH
 
 
-def svg(plan: Plan) -> str:
-    """The fabric as an SVG document, 900 wide up to four small planes; big ones are abbreviated."""
-    page = _page(plan)
+def svg(plan: Plan, from_afar: bool = False) -> str:
+    """The fabric as an SVG document, 900 wide up to four small planes; big ones are abbreviated. `from_afar`: to be
+    read by a room: names as large as their boxes, and those of switches without their plane, which stands above."""
+    page = _page(plan, from_afar)
     cables = (line for panel in page.panels for line in _cables(page, panel))
     boxes = (line for panel in page.panels for line in _panel(page, panel))
     return "\n".join([*_head(page), *cables, *boxes, *_hosts(page), *_group_names(page), "</svg>"]) + "\n"
 
 
-def _page(plan: Plan) -> _Page:
+def _page(plan: Plan, from_afar: bool) -> _Page:
     panels = _panels(plan)
     width = panels[-1].left + panels[-1].width + _MARGIN
     most_hosts = int((width - 2 * _MARGIN) // (_host_width(panels) + 8))
     hosts = _spots("h", plan.shape.hosts, most_hosts, _MARGIN, width - 2 * _MARGIN)
-    return _Page(plan, panels, hosts, width)
+    return _Page(plan, panels, hosts, width, from_afar)
 
 
 def _head(page: _Page) -> Iterator[str]:
@@ -178,21 +180,24 @@ def _panel(page: _Page, panel: _Panel) -> Iterator[str]:
     place = f'x="{panel.left:.1f}" y="{_PANEL_Y:g}" width="{panel.width:.1f}" height="{height:g}"'
     line = f'stroke="{panel.colour}" stroke-opacity="0.55"{panel.dash}'
     yield f'<rect {place} rx="8" fill="{panel.colour}" fill-opacity="0.09" {line}/>'
-    yield _text(middle, _PANEL_Y + 20, f"plane {panel.plane}", 13, _GREY, bold=True)
+    down, size = (22, 20) if page.from_afar else (20, 13)
+    yield _text(middle, _PANEL_Y + down, f"plane {panel.plane}", size, _GREY, bold=True)
     for tier, top in ((1, _T1_Y), (0, _T0_Y)):
         for spot in page.tier(panel, tier):
-            yield from _switch(spot, top, panel.colour)
+            yield from _switch(spot, top, panel.colour, page.from_afar)
 
 
-def _switch(spot: _Spot, top: float, colour: str) -> Iterator[str]:
-    middle = top + _NODE_HEIGHT / 2 + 4
+def _switch(spot: _Spot, top: float, colour: str, from_afar: bool) -> Iterator[str]:
+    middle = top + _NODE_HEIGHT / 2 + (6 if from_afar else 4)
     if spot.number is None:
         yield _text(spot.x, middle, spot.label, 11, _GREY)
         return
     width = _NODE_PITCH - 4
     place = f'x="{spot.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_NODE_HEIGHT:g}"'
-    size = 10.5 if len(spot.label) < 8 else 8.5
-    label = _text(spot.x, middle, spot.label, size, "#fff" if colour in _WHITE_ON else "#111")
+    shown = spot.label.partition("-")[2] if from_afar else spot.label
+    long, large, small = (5, 19, 16) if from_afar else (8, 10.5, 8.5)
+    size = large if len(shown) < long else small
+    label = _text(spot.x, middle, shown, size, "#fff" if colour in _WHITE_ON else "#111")
     yield f'<g data-node="{spot.label}"><rect {place} rx="4" fill="{colour}"/>{label}</g>'
 
 
@@ -210,7 +215,8 @@ def _hosts(page: _Page) -> Iterator[str]:
         place = f'x="{host.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_HOST_HEIGHT:g}"'
         yield f'<g data-node="{host.label}"><rect {place} rx="5" fill="{_GREY}" fill-opacity="0.14" stroke="{_GREY}"/>'
         yield from (_port(page, host, panel) for panel in page.panels if panel.plane is not None)
-        yield _text(host.x, top + 33, host.label, 14, _GREY, bold=True) + "</g>"
+        down, size = (35, 22) if page.from_afar else (33, 14)
+        yield _text(host.x, top + down, host.label, size, _GREY, bold=True) + "</g>"
 
 
 def _port(page: _Page, host: _Spot, panel: _Panel) -> str:

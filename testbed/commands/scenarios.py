@@ -65,8 +65,11 @@ def copy(
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Copy a shipped scenario as a starting point."""
+    from testbed.inputs import STANDARD_STREAM
     from testbed.scenario.shipped import shipped_named
 
+    if file == STANDARD_STREAM:
+        raise UsageError(f"-: name a file to copy to; `mrc-testbed scenarios show {name}` prints it")
     source = shipped_named(name).path
     target = Path(source.name) if file is None else file / source.name if file.is_dir() else file
     try:

@@ -33,9 +33,9 @@ def assemble(
     """The page as text.
 
     `template`, `styles` and `scripts` are files below this folder, as in `report/report.html`; templates extend
-    `base.html`, and the shared `base.css` is always there, first. Values are escaped but for `Markup`; the
-    filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its definition from
-    the glossary. `terms`: those that scripts use (`terms.js`).
+    `base.html`, and the shared `base.css` and `scrolling.js` are always there, first and last. Values are escaped but
+    for `Markup`; the filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its
+    definition from the glossary. `terms`: those that scripts use (`terms.js`).
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
     it came from.
     """
@@ -47,7 +47,7 @@ def assemble(
             **values,
             policy=policy,
             styles=[_text(name) for name in ("base.css", *styles)],
-            scripts=[_text(name) for name in scripts],
+            scripts=[_text(name) for name in (*scripts, "scrolling.js")],
             data=_as_json(data),
             terms=_as_json(definitions(terms)),
         )

@@ -14,8 +14,9 @@ from testbed.terminal import say
 WIDTH = 120
 _INTRO = (
     "One entry per term: what the field means by it, then what it is in this testbed. The same first sentences are the "
-    "tooltips of report.html, the live page, the comparison and the plan. This file is generated from "
-    "`testbed/pages/glossary.py` by `python -m testbed.pages.glossary > docs/glossary.md`; edit the definitions there."
+    "tooltips of report.html, the live page, texts of lessons, the comparison and the plan. This file is generated "
+    "from `testbed/pages/glossary.py` by `python -m testbed.pages.glossary > docs/glossary.md`; edit the definitions "
+    "there."
 )
 
 

@@ -19,7 +19,7 @@ def scene(scenario: Scenario, plan: Plan, port_program: bool, interactive: bool)
         "about": scenario.about,
         "seed": scenario.seed,
         "speed": scenario.speed,
-        "svg": svg(plan),
+        "svg": svg(plan, from_afar=True),
         "links": [link.name for link in plan.links],
         "switches": [switch.name for switch in plan.switches],
         "hand": {"why": "" if interactive else NOT_INTERACTIVE, "offers": offers(scenario.fault_kinds, port_program)},

@@ -15,6 +15,8 @@ from playwright.sync_api import Page, expect
 from testbed.lessons import new
 from testbed.lessons.grade import Grade, LessonMark, LessonPart
 from testbed.lessons.load import load_lesson
+from testbed.pages.explained import Explained
+from testbed.pages.glossary import definition
 from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content
 from testbed.web.sse_state import GRADE, LESSON
 from tests.browser.conftest import OpenPage
@@ -51,6 +53,33 @@ def test_the_text_the_fields_and_the_fabric_are_there_before_any_run(stage: Live
     expect(page.get_by_label("What share of its goodput")).to_be_visible()
     expect(page.locator("#drawing svg")).to_be_visible()
     expect(page.locator("#lesson-files")).to_contain_text("scenario.yaml")
+
+
+@pytest.mark.parametrize(("width", "height"), [*SIZES, (390, 844)])
+def test_the_text_has_the_page_until_there_is_a_run(
+    stage: LiveStage, open_page: OpenPage, width: int, height: int
+) -> None:
+    page = opened(stage, open_page, width=width, height=height)
+    whole = page.evaluate("document.body.clientWidth - 2 * parseFloat(getComputedStyle(document.body).paddingLeft)")
+    lesson = page.locator("#lesson")
+    assert lesson.evaluate("one => one.offsetWidth") == pytest.approx(whole, abs=2)
+    expect(page.locator("aside")).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    stage.begin()
+    expect(page.locator("aside")).to_be_visible()
+    if width > 900:
+        assert lesson.evaluate("one => one.offsetWidth") < whole / 2
+
+
+def test_terms_in_the_text_have_their_definitions(stage: LiveStage, open_page: OpenPage) -> None:
+    text = [["p", {}, "An EV of a plane; another EV. ", ["code", {}, "PSN"]], ["ul", {}, ["li", {}, "planes"]]]
+    page = opened(stage, open_page, content(stage, text=Explained().nodes(text), hints=[]))
+    terms = page.locator("#lesson-text abbr.term")
+    expect(terms).to_have_text(["EV", "plane"])
+    expect(terms.first).to_have_attribute("title", definition("EV"))
+    terms.first.focus()
+    shown = terms.first.evaluate("one => getComputedStyle(one, '::after').content")
+    assert definition("EV")[:20] in shown
 
 
 def test_without_a_lesson_there_is_no_trace_of_one(stage: LiveStage, open_page: OpenPage) -> None:

@@ -299,7 +299,7 @@ def test_on_a_telephone_charts_keep_room_and_the_page_does_not_scroll_sideways(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
     page = open_page(report(whole(), tmp_path), width=390, height=844)
-    page.locator("#timeline-chart .chart svg").wait_for()
+    page.locator("#timeline-chart .chart > svg").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     plots = page.evaluate(
         "[...document.querySelectorAll('.chart svg g[clip-path]')].map((one) => "

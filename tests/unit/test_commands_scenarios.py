@@ -50,6 +50,15 @@ def test_a_wrong_name_gets_a_hint(call: Call, here: Path, command: str) -> None:
     assert list(here.iterdir()) == []
 
 
+def test_a_copy_is_a_file(call: Call, here: Path) -> None:
+    ended = call("scenarios", "copy", "quickstart", "-")
+    assert (ended.status, ended.said) == (
+        2,
+        ["mrc-testbed: -: name a file to copy to; `mrc-testbed scenarios show quickstart` prints it"],
+    )
+    assert list(here.iterdir()) == []
+
+
 def test_a_copy_has_its_own_name_or_the_one_given(call: Call, here: Path) -> None:
     (here / "folder").mkdir()
     for arguments, made in (([], "quickstart.yaml"), (["my.yaml"], "my.yaml"), (["folder"], "folder/quickstart.yaml")):

@@ -43,6 +43,16 @@ def test_every_node_of_a_small_fabric_is_drawn(sizes: tuple[int, int, int, int])
         assert node in shown
 
 
+@pytest.mark.parametrize("sizes", SMALL)
+def test_from_afar_switches_are_named_within_their_plane(sizes: tuple[int, int, int, int]) -> None:
+    plan = plan_of(sizes)
+    document = ElementTree.fromstring(svg(plan, from_afar=True))
+    shown = {node.get("data-node"): node[-1].text for node in document.iter(f"{SVG}g") if node.get("data-node")}
+    assert set(shown) == set(plan.node_names)
+    assert all(name is not None and name.endswith(text or "?") for name, text in shown.items())
+    assert [text for text in shown.values() if text and text.startswith("p")] == []
+
+
 @settings(max_examples=60, deadline=None)
 @example((11, 1, 2, 2), 46)  # the names of plane 10 take two rows where those of plane 0 take one
 @given(

@@ -46,7 +46,7 @@ globalThis.Testbed ??= {};
     const margin = { left: chart.left ?? 56, right: chart.right ?? 16, top };
     const plot = html("div", { class: "chart", tabindex: 0, role: "group", "aria-label": `${chart.label}. ${KEYS}` });
     const readout = html("p", { class: "readout", "aria-live": "polite" });
-    container.append(plot, readout);
+    container.append(html("div", { class: "moved" }, plot), readout);
     const frame = { view, chart, lane, margin, plot, readout, overlay: null, width: 0, y: null, select: null };
     const room = () => Math.max(frame.width - margin.left - margin.right, LEAST_WIDTH);
     frame.size = () => ({ width: room(), height: chart.height });
@@ -64,16 +64,27 @@ globalThis.Testbed ??= {};
     const visible = svg("rect", { x: 0, y: -2, width, height: height + 4 });
     const faults = svg("g", { transform: `translate(${margin.left},0)` });
     const inside = svg("g", { "clip-path": `url(#${clip})` });
-    const around = svg("g", { transform: `translate(${margin.left},${margin.top})` });
+    const place = { transform: `translate(${margin.left},${margin.top})` };
+    const around = svg("g", place);
+    const beside = svg("g", {});
     if (chart.lane !== false) lane.bars(faults, x, width, margin.left);
     lane.bands(around, x, width, height);
     timeAxis(around, view, x, width, height);
-    chart.draw(inside, x, { width, height }, around);
+    chart.draw(inside, x, { width, height }, beside);
     frame.overlay = svg("g", {});
-    around.append(inside, frame.overlay);
+    around.append(beside, inside, frame.overlay);
     const defs = svg("defs", {}, svg("clipPath", { id: clip }, visible));
-    frame.plot.replaceChildren(svg("svg", { ...box, "aria-hidden": true }, defs, faults, around));
+    const whole = svg("svg", { ...box, "aria-hidden": true }, defs, faults, around);
+    frame.plot.replaceChildren(whole, ...names(frame, svg("g", place, beside.cloneNode(true)), total));
     Testbed.frameReading(frame);
+  }
+
+  /** What is left of the plot once more, where the chart is wider than its place: there it stays when that is moved. */
+  function names(frame, beside, height) {
+    if (frame.width <= frame.plot.parentElement.clientWidth) return [];
+    const { left } = frame.margin;
+    const box = { viewBox: `0 0 ${left} ${height}`, width: left, height };
+    return [html("div", { class: "names", "aria-hidden": true }, svg("svg", box, beside))];
   }
 
   function timeAxis(layer, view, x, width, height) {

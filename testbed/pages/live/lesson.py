@@ -11,6 +11,7 @@ from testbed.lessons.kinds import FreeText
 from testbed.lessons.kinds.choices import SomeOf
 from testbed.lessons.lesson import Answers, Lesson, LessonQuestion, own_file
 from testbed.lessons.shown import SIGNS, verdict_line
+from testbed.pages.explained import Explained
 from testbed.pages.markdown import nodes
 from testbed.scenario.transports import WorldKind
 from topos.plan import Plan
@@ -19,11 +20,11 @@ from topos.render import svg
 
 def lesson_content(lesson: Lesson, folder: Path, answers: Answers, virtual: bool, plan: Plan | None) -> dict[str, Any]:
     """`plan`: of the fabric that is shown before the first run. `virtual`: null where there is no choice."""
-    both = len(lesson.worlds) > 1
+    both, explained = len(lesson.worlds) > 1, Explained()
     return {
         "title": lesson.title,
-        "text": nodes(lesson.told.partition("\n")[2]),
-        "hints": [nodes(hint) for hint in lesson.hints],
+        "text": explained.nodes(nodes(lesson.told.partition("\n")[2])),
+        "hints": [explained.nodes(nodes(hint)) for hint in lesson.hints],
         "folder": str(folder.resolve()),
         "files": [*map(own_file, lesson.runs), *lesson.texts],
         "fields": [_field(one, answers.get(one.name)) for one in lesson.questions if not one.file],
@@ -34,7 +35,7 @@ def lesson_content(lesson: Lesson, folder: Path, answers: Answers, virtual: bool
 
 def _fabric(plan: Plan) -> dict[str, Any]:
     return {
-        "svg": svg(plan),
+        "svg": svg(plan, from_afar=True),
         "links": [link.name for link in plan.links],
         "switches": [one.name for one in plan.switches],
     }

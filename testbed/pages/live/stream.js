@@ -44,6 +44,7 @@
     latest = null;
     ended = false;
     Live.byId("verdict").hidden = true;
+    document.body.classList.add("has-run");
     for (const view of views) view.show(scene);
   });
 
