@@ -113,6 +113,7 @@ def check(
 
 def _serve(work: Work, virtual: bool, port: int | None, interactive: bool) -> None:
     """Until Ctrl-C."""
+    run_what_scenarios_name()
     from contextlib import suppress
 
     from testbed.app.lesson import CheckOptions
@@ -142,7 +143,6 @@ def grade(
     """Check the lessons of a class: a line for each, in grades.csv and grades.json. What a machine spoiled or a file
     lacks is said there, and ends nothing. Exit status: 0 whatever the grades; 3 if this machine could not judge some
     lesson."""
-    run_what_scenarios_name()
     from testbed.app.lesson import CheckOptions
     from testbed.app.lesson_grades import CSV_FILE, grade_all
     from testbed.lessons.grade import LessonMark

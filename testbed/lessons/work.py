@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -123,7 +124,8 @@ def _keys_with_values(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
 
 
 def own_plain(path: Path) -> Path:
-    """The same, if it is no link. Raises UsageError: who grades could read what the student could not."""
+    """The same, if it is no link. Raises UsageError: who grades could read, or write, what the student
+    could not."""
     if path.is_symlink():
         raise UsageError(f"{path}: is a link; put the file itself there")
     return path
@@ -217,6 +219,7 @@ def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
     student's folder says of the place does not count then: another lesson could stand there. Raises UsageError for any
     other, and for another version of a lesson."""
     marker = _Marker.read(folder)
+    own_plain(folder / RUNS)
     lesson = marker.lesson(teachers)
     if (marker.format, marker.version) != (FORMAT, lesson.version):
         began, now = f"version {marker.version}", f"version {lesson.version}"
@@ -231,7 +234,7 @@ def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
 def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
     """Hand the starter out. Raises UsageError rather than write over anything."""
     names = [*(name for _, name in lesson.handed_out()), MARKER]
-    there = [name for name in names if (folder / name).exists()]
+    there = [name for name in names if os.path.lexists(folder / name)]
     if there:
         other = f"`mrc-testbed lesson start {lesson.number or lesson.folder} OTHER`"
         again = f"`mrc-testbed lesson restore {folder}`"
@@ -256,7 +259,7 @@ def restore(folder: Path) -> tuple[Work, Path]:
     lesson = marker.lesson()
     kept = _new_folder(folder)
     for name in (*(name for _, name in lesson.handed_out()), MARKER):
-        if (folder / name).is_file():
+        if os.path.lexists(folder / name):
             (folder / name).rename(kept / name)
     give((kept, *kept.iterdir()))
     return start(lesson, folder, marker.seed_by_name), kept

@@ -174,6 +174,15 @@ def open_new(path: Path) -> IO[bytes]:
     return path.open("xb")
 
 
+def refuse_links(folder: Path, *names: str) -> None:
+    """Raises RecordError where a folder in `folder`, or one in that, and so on, is a link. They need not be there."""
+    path = folder
+    for name in names:
+        path = path / name
+        if path.is_symlink():
+            raise RecordError(path, "is a link, which may lead anywhere: remove it")
+
+
 def refuse_strange_files(folder: Path) -> None:
     """Raises RecordError for the first thing in a run folder, or in a folder of it, that is neither a plain file nor a
     folder: a link leads elsewhere, and a pipe or a device never ends. Also for folders in folders without end."""

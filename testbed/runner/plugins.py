@@ -69,7 +69,7 @@ def plugin_rows(scenario: Scenario, folder: Path) -> dict[str, Any]:
 def _place(source: PluginSource, folder: Path) -> dict[str, str]:
     if source.module:
         return {"module": source.module}
-    return {"file": str((folder / COPIES / source.copy_name).resolve())}
+    return {"file": str((folder / COPIES / source.copy_name).resolve()), "sha256": source.sha256}
 
 
 def changed_plugins(folder: Path) -> list[str]:

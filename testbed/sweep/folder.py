@@ -11,6 +11,7 @@ A try appears whole or not at all, so a folder is as good after a kill as before
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import time
@@ -24,7 +25,15 @@ from typing import Any
 
 from testbed.errors import ExitCode, RunError, UsageError
 from testbed.report.outcome import gravest
-from testbed.rundir.files import RecordError, read_json, read_lines, write_json
+from testbed.rundir.files import (
+    MOST_DOCUMENT_BYTES,
+    RecordError,
+    open_plain,
+    read_json,
+    read_lines,
+    refuse_links,
+    write_json,
+)
 from testbed.rundir.ownership import claimed, give, is_running
 from testbed.scenario import SCENARIO_FILE
 from testbed.scenario.plugins.offered import COPIES
@@ -39,6 +48,8 @@ FORMAT = 3
 BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
 """Pass, measured, died, fail: the machine had no part in it."""
 _UNFINISHED = ".new-"
+_ID, _COPY = re.compile(r"[0-9a-f]{12}"), re.compile(r"[^/\\\0]+\.py")
+"""Of a cell, and names of the copies of plugins."""
 _OLD_S = 3600
 """Nobody writes a try for so long."""
 
@@ -118,10 +129,12 @@ class SweepFolder:
                 f" {self.about.get('cells')}; plan it again"
             )
         for number, line in enumerate(lines, 1):
-            try:
-                yield SweepCell(**line)
-            except TypeError:
-                raise UsageError(f"{self.path / CELLS_FILE}: line {number} is no cell; plan it again") from None
+            cell = _cell_of(line)
+            if cell is None:
+                raise UsageError(f"{self.path / CELLS_FILE}: line {number} is no cell; plan it again")
+            for place in (SCENARIOS, CELLS):
+                refuse_links(self.path, place, cell.id)
+            yield cell
 
     def require_version(self) -> None:
         """Raises UsageError where other code planned it: results of both would not be comparable."""
@@ -140,11 +153,10 @@ class SweepFolder:
     def scenario(self, cell: SweepCell) -> dict[str, bytes]:
         """The files of its scenario, by path. Raises UsageError where they are not what was planned."""
         folder = self.path / SCENARIOS / cell.id
+        refuse_links(folder, COPIES)
         copies = sorted((folder / COPIES).glob("*.py"))
         try:
-            files = {
-                path.relative_to(folder).as_posix(): path.read_bytes() for path in (folder / SCENARIO_FILE, *copies)
-            }
+            files = {path.relative_to(folder).as_posix(): _content(path) for path in (folder / SCENARIO_FILE, *copies)}
         except OSError as error:
             raise UsageError(f"{error.filename}: cannot be read: {error.strerror}; plan the sweep again") from None
         wanted = {SCENARIO_FILE: cell.sha256, **{f"{COPIES}/{name}": known for name, known in cell.plugins.items()}}
@@ -209,6 +221,8 @@ class SweepFolder:
     def _try_folders(self, cell: SweepCell) -> list[Path]:
         above = self.path / CELLS / cell.id
         found = [path for path in above.iterdir() if path.name.isdecimal()] if above.is_dir() else []
+        for path in found:
+            refuse_links(above, path.name)
         return sorted(found, key=lambda path: int(path.name))
 
     def exit_code(self, cells: Sequence[SweepCell]) -> ExitCode:
@@ -227,6 +241,23 @@ class SweepFolder:
                 if _is_old(left):  # a `sweep cell` may be writing a younger one
                     shutil.rmtree(left, ignore_errors=True)
             yield
+
+
+def _cell_of(line: Mapping[str, Any]) -> SweepCell | None:
+    """The cell of a line of cells.jsonl; None for what `sweep plan` does not write. Its names become paths."""
+    try:
+        cell = SweepCell(**line)
+    except TypeError:
+        return None
+    names = cell.plugins if isinstance(cell.plugins, dict) else {"": ""}
+    plain = isinstance(cell.id, str) and _ID.fullmatch(cell.id) and all(map(_COPY.fullmatch, names))
+    return cell if plain else None
+
+
+def _content(path: Path) -> bytes:
+    """Raises OSError, RecordError."""
+    with open_plain(path, MOST_DOCUMENT_BYTES) as file:
+        return file.read(MOST_DOCUMENT_BYTES)
 
 
 def _wrong_document(document: Mapping[str, Any]) -> str:

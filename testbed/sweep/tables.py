@@ -11,6 +11,7 @@ from testbed.errors import RunError, UsageError
 from testbed.expect import did_you_mean
 from testbed.report.frames.run import Run
 from testbed.report.frames.schema import TABLES
+from testbed.rundir.files import open_new
 from testbed.rundir.lines import HISTORY
 from testbed.rundir.ownership import give
 from testbed.scenario.keys import value_text
@@ -109,10 +110,11 @@ def _write(folder: Path, name: str, frame: pd.DataFrame) -> Path:
     frame[mixed] = frame[mixed].astype("string")
     path = folder / f"{name}.{'parquet' if has_parquet() else 'csv'}"
     try:
-        if has_parquet():
-            frame.to_parquet(path, index=False)
-        else:
-            frame.to_csv(path, index=False, lineterminator="\n")
+        with open_new(path) as file:  # where the folder was sent, the name may be that of a link
+            if has_parquet():
+                frame.to_parquet(file, index=False)
+            else:
+                frame.to_csv(file, index=False, lineterminator="\n")
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error
     give((path,))

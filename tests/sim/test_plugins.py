@@ -1,5 +1,6 @@
 """Congestion control and EV selection from files of a user: loaded, driven, held to the rules, and blamed."""
 
+import hashlib
 import inspect
 import json
 from pathlib import Path
@@ -235,6 +236,11 @@ def test_a_module_of_an_installed_package_can_be_a_plugin():
     transfer(net, net.join(), pattern(100_000))
 
 
+def test_what_is_hashed_is_what_is_run():
+    content = (EXAMPLES / "my_cc.py").read_bytes()
+    loaded(RATE_ROW | {"sha256": hashlib.sha256(content).hexdigest()})
+
+
 @pytest.mark.parametrize(
     ("change", "mistake"),
     [
@@ -245,6 +251,7 @@ def test_a_module_of_an_installed_package_can_be_a_plugin():
         ({"file": "my_cc.py"}, "plugin fixed-rate: my_cc.py must be an absolute path"),
         ({"file": "/nowhere/x.py"}, "plugin fixed-rate: cannot load /nowhere/x.py: FileNotFoundError: "),
         ({"file": "/nowhere/x.txt"}, "plugin fixed-rate: cannot load /nowhere/x.txt: ImportError: not a Python file"),
+        ({"sha256": "0" * 64}, "my_cc.py: ImportError: it has changed since it was checked"),
         ({"attribute": "Nobody"}, "my_cc.py has no class Nobody"),
         ({"attribute": "SHARE"}, "my_cc.py has no class SHARE"),
     ],

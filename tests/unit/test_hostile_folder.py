@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from calls import Call
 from recorded import record_run
+from swept import planned
 
 from testbed.rundir.files import open_new, write_whole
 from testbed.rundir.ownership import OWNER
@@ -101,3 +102,56 @@ def test_a_file_is_made_anew_where_a_link_was(tmp_path: Path, precious: Path) ->
         file.write(b"new")
     write_whole(tmp_path / "yours", "new")
     assert [(tmp_path / name).read_text() for name in ("precious", "mine", "yours")] == ["dear", "new", "new"]
+
+
+# --- a sweep ---
+
+
+def rewritten(folder: Path, **changes: object) -> None:
+    """The first cell of a sweep, as somebody wrote it by hand."""
+    first, *others = (folder / "cells.jsonl").read_text().splitlines()
+    lines = [json.dumps(json.loads(first) | changes), *others]
+    (folder / "cells.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"id": name} for name in ("../../precious", "/etc", "..", "a/b", "", 7, None, "0123456789AB")),
+        *({"plugins": {name: ""}} for name in ("../precious.py", "/etc/x.py", "x", "a\\b.py")),
+        {"plugins": ["x.py"]},
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "gather", "matrix"])
+def test_names_in_a_sweep_lead_nowhere(tmp_path: Path, call: Call, changes: dict[str, object], command: str) -> None:
+    folder = planned(tmp_path, 1).path
+    rewritten(folder, **changes)
+    ended = call("sweep", command, str(folder))
+    assert ended.status == 2
+    assert "cells.jsonl: line 1 is no cell; plan it again" in ended.err
+
+
+@pytest.mark.parametrize("command", ["run", "gather"])
+@pytest.mark.parametrize("place", ["cells", "cells/ID", "cells/ID/1", "scenarios", "scenarios/ID"])
+def test_a_sweep_writes_and_reads_through_no_link(tmp_path: Path, call: Call, place: str, command: str) -> None:
+    sweep = planned(tmp_path, 1)
+    link = sweep.path / place.replace("ID", sweep.cells[0].id)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if link.exists():
+        link.rename(tmp_path / "was")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere)
+    ended = call("sweep", command, str(sweep.path))
+    assert ended.status != 0
+    assert f"{link}: is a link, which may lead anywhere: remove it" in ended.err
+    assert not list(elsewhere.iterdir())
+
+
+def test_tables_of_a_sweep_are_written_through_no_link(tmp_path: Path, call: Call, precious: Path) -> None:
+    folder = planned(tmp_path, 1).path
+    for name in ("sweep.parquet", "sweep.csv"):
+        (folder / name).symlink_to(precious)
+    call("sweep", "gather", str(folder))
+    assert precious.read_text() == "dear"
+    assert not all((folder / name).is_symlink() for name in ("sweep.parquet", "sweep.csv"))

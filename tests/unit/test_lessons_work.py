@@ -203,6 +203,45 @@ def test_who_grades_reads_nothing_that_a_student_links_to(lesson: Lesson, tmp_pa
     assert "hash" not in (tmp_path / "grades.csv").read_text() + ended.out + ended.err
 
 
+@pytest.mark.parametrize("command", ["grade", "check"])
+def test_a_check_writes_nothing_where_a_student_links_to(lesson: Lesson, tmp_path: Path, command: str) -> None:
+    lesson("start", "mine", "class/eve")
+    solved(tmp_path / "class/eve")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "class/eve/runs").symlink_to(elsewhere)
+    ended = lesson(command, "class/eve", "--virtual", *(["--lesson", "mine"] if command == "grade" else []))
+    told = (tmp_path / "grades.csv").read_text() if command == "grade" else ended.err
+    assert "runs: is a link; put" in told
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_lesson_is_begun_anew_through_no_link(lesson: Lesson, tmp_path: Path) -> None:
+    """Also through none that leads to what is not there yet."""
+    lesson("start", "mine", "eve")
+    for name in ("scenario.yaml", "answers.yaml"):
+        (tmp_path / "eve" / name).unlink()
+        (tmp_path / "eve" / name).symlink_to(tmp_path / f"new-{name}")
+    assert lesson("restore", "eve").status == 0
+    assert not list(tmp_path.glob("new-*"))
+    assert not (tmp_path / "eve/scenario.yaml").is_symlink()
+
+
+def test_who_grades_runs_no_student_s_code_whatever_the_file_was_when_it_was_looked_at(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is another between the look for plugins and the load."""
+    lesson("start", "mine", "class/eve")
+    solved(tmp_path / "class/eve")
+    (tmp_path / "class/eve/evil.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')\nPLUGIN = {{}}\n")
+    file = tmp_path / "class/eve/scenario.yaml"
+    file.write_text(f"{file.read_text()}plugins: [evil.py]\n")
+    monkeypatch.setattr("testbed.app.lesson_grades.named_plugins", lambda _: "")
+    assert lesson("grade", "class/eve", "--virtual", "--lesson", "mine").status == 0
+    assert "evil.py is code that was never run on this machine" in (tmp_path / "grades.csv").read_text()
+    assert not (tmp_path / "was-run").exists()
+
+
 def test_a_number_that_nothing_holds_ends_no_grading(lesson: Lesson, tmp_path: Path) -> None:
     for student in ("anna", "bo"):
         lesson("start", "mine", f"class/{student}")
@@ -348,10 +387,10 @@ def test_a_folder_that_cannot_be_written_ends_no_grading(lesson: Lesson, tmp_pat
     for student in ("anna", "bo"):
         lesson("start", "mine", f"class/{student}")
         solved(tmp_path / "class" / student)
-    (tmp_path / "class/anna/runs").symlink_to(tmp_path / "gone")
+    (tmp_path / "class/anna/runs").write_text("no folder")
     ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
     assert ended.status == 0
-    assert "anna/runs: cannot be written: File exists" in ended.out
+    assert "anna/runs: cannot be read: Not a directory" in ended.out
     assert rows(tmp_path) == [("anna", "mine", "0", "4", "fail"), ("bo", "mine", "4", "4", "pass")]
 
 
