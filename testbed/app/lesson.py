@@ -28,6 +28,7 @@ from testbed.lessons.grade import Grade
 from testbed.lessons.judging import judge_lesson, unmet
 from testbed.lessons.lesson import Answers
 from testbed.lessons.predictions import late_predictions, note_predictions
+from testbed.lessons.solution import own_answers, solution_answers
 from testbed.lessons.work import RUNS, Work, unanswered
 from testbed.report.console import PatientConsole
 from testbed.report.outcome import RunOutcome
@@ -80,10 +81,28 @@ def check_work(work: Work, options: CheckOptions, console: PatientConsole) -> Gr
 def evidence_of(work: Work, answers: Answers, options: CheckOptions, console: PatientConsole) -> Evidence:
     """What there is to judge by: the runs of all cells; but for scenarios that break what the lesson requires.
     Raises as `check_work`."""
-    broken = unmet(work.lesson, {run: work.beside(run) for run in work.lesson.runs})
-    met = [run for run in work.lesson.runs if run not in broken]
+    broken, met = _met(work)
     cells = _judged_runs(work, met, options) if options.runs else _all_runs(work, met, answers, options, console)
     return Evidence(tuple(cells), plan, broken)
+
+
+def _met(work: Work) -> tuple[dict[str, str], list[str]]:
+    """Why scenarios may not be judged, by run, and the runs of the others."""
+    broken = unmet(work.lesson, {run: work.beside(run) for run in work.lesson.runs})
+    return broken, [run for run in work.lesson.runs if run not in broken]
+
+
+def solved_answers(work: Work) -> Answers:
+    """The answers of the solution, and those that only a run has by the runs that are there; none is made. Raises as
+    `check_work`."""
+    broken, met = _met(work)
+    cells = [
+        found
+        for world in work.lesson.worlds
+        for cell in cells_of_work(work, met, [f"world={world}"], work.seed)
+        if (found := _believed(work.folder / RUNS, cell))
+    ]
+    return own_answers(work.lesson, solution_answers(work.lesson), Evidence(tuple(cells), plan, broken))
 
 
 def _judged_runs(work: Work, runs: Sequence[str], options: CheckOptions) -> list[CellRun]:

@@ -11,16 +11,32 @@ from testbed.errors import ExitCode
 
 
 class LessonMark(StrEnum):
-    """What a part, or a whole lesson, came to. INCONCLUSIVE: the run could not say; it costs no points."""
+    """What a part, or a whole lesson, came to. FAIL: it is wrong. UNANSWERED: there is no answer. WAITING: the answer
+    is about a run that the student has not built yet. INCONCLUSIVE: the run could not say; it costs no points."""
 
     PASS = "pass"
     FAIL = "fail"
+    UNANSWERED = "unanswered"
+    WAITING = "waiting"
     INCONCLUSIVE = "inconclusive"
+
+
+_GRAVEST = (LessonMark.FAIL, LessonMark.UNANSWERED, LessonMark.WAITING, LessonMark.INCONCLUSIVE)
+"""The first of these that some part has is that of the whole."""
+
+
+LEFT_OUT = {
+    LessonMark.UNANSWERED: "not answered",
+    LessonMark.WAITING: "not built yet",
+    LessonMark.INCONCLUSIVE: "not judged",
+}
+"""What is said of the points of such parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LessonPart:
-    """One expectation or answer. `given`: what was written or observed; `truth`: what is right, for teachers."""
+    """One expectation or answer. `given`: what was written or observed; `truth`: what is right, for teachers. `says`:
+    what students are told in place of `name` and `why`, until the answers `until` are right that these give away."""
 
     name: str
     mark: LessonMark
@@ -28,6 +44,20 @@ class LessonPart:
     given: str = ""
     why: str = ""
     truth: str = ""
+    says: str = ""
+    until: tuple[str, ...] = ()
+
+    @property
+    def shown_name(self) -> str:
+        """As students may see it."""
+        return self.says or self.name
+
+    @property
+    def shown_why(self) -> str:
+        """As students may see it."""
+        if not self.says or self.mark is LessonMark.PASS:
+            return "" if self.says else self.why
+        return f"its figure is told once {' and '.join(self.until)} {'are' if len(self.until) > 1 else 'is'} right"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +77,21 @@ class Grade:
 
     @property
     def of(self) -> int:
-        """Of the parts that could be judged."""
-        return sum(part.points for part in self.parts if part.mark is not LessonMark.INCONCLUSIVE)
+        """Of all parts but those that no run could judge."""
+        return sum(part.points for part in self.parts) - self.open
 
     @property
     def open(self) -> int:
-        """Points of the others."""
-        return sum(part.points for part in self.parts) - self.of
+        """Points of the parts that no run could judge."""
+        return self.points_of(LessonMark.INCONCLUSIVE)
+
+    def points_of(self, mark: LessonMark) -> int:
+        """Points of the parts with this mark."""
+        return sum(part.points for part in self.parts if part.mark is mark)
 
     @property
     def mark(self) -> LessonMark:
-        """One wrong part fails; else one that could not be judged leaves it open."""
+        """One wrong part fails; else one without an answer, one that waits, or one that no run could judge decides."""
         return merged([part.mark for part in self.parts])
 
     @property
@@ -69,11 +103,16 @@ class Grade:
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return ": ".join(filter(None, (bad[0].name, bad[0].why))) + more
 
+    def left_out(self, noun: str = "") -> tuple[str, ...]:
+        """In words, the points of parts that are neither right nor wrong: `6 not answered`."""
+        counted = ((self.points_of(mark), said) for mark, said in LEFT_OUT.items())
+        return tuple(" ".join(filter(None, (str(points), noun, said))) for points, said in counted if points)
+
     @property
     def exit_code(self) -> ExitCode:
-        """As that of a run with this verdict."""
-        codes = {LessonMark.PASS: ExitCode.PASS, LessonMark.FAIL: ExitCode.FAIL}
-        return codes.get(self.mark, ExitCode.INCONCLUSIVE)
+        """As that of a run with this verdict. A lesson that is not finished has not passed."""
+        codes = {LessonMark.PASS: ExitCode.PASS, LessonMark.INCONCLUSIVE: ExitCode.INCONCLUSIVE}
+        return codes.get(self.mark, ExitCode.FAIL)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON types."""
@@ -83,6 +122,8 @@ class Grade:
             "points": self.points,
             "of": self.of,
             "open": self.open,
+            "unanswered": self.points_of(LessonMark.UNANSWERED),
+            "waiting": self.points_of(LessonMark.WAITING),
             "reason": self.reason,
             "notes": list(self.notes),
             "advice": list(self.advice),
@@ -102,6 +143,5 @@ class Grade:
 
 def merged(marks: Sequence[LessonMark]) -> LessonMark:
     """Nothing at all is no pass."""
-    if LessonMark.FAIL in marks:
-        return LessonMark.FAIL
-    return LessonMark.PASS if marks and LessonMark.INCONCLUSIVE not in marks else LessonMark.INCONCLUSIVE
+    usual = LessonMark.PASS if marks else LessonMark.INCONCLUSIVE
+    return next((mark for mark in _GRAVEST if mark in marks), usual)

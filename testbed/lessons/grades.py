@@ -41,8 +41,7 @@ class GradedWork:
             mark, points, of, reason = self.mark, 0, self.of, self.reason
         else:
             mark, points, of = self.grade.mark, self.grade.points, self.grade.of
-            left = f"{self.grade.open} points not judged" if self.grade.open else ""
-            reason = "; ".join(filter(None, (self.grade.reason, left, *self.grade.notes)))
+            reason = "; ".join(filter(None, (self.grade.reason, *self.grade.left_out("points"), *self.grade.notes)))
         return dict(zip(COLUMNS, (self.student, self.lesson, points, of, mark.value, reason), strict=True))
 
     def as_dict(self) -> dict[str, Any]:

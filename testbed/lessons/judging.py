@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from testbed.lessons.beside import Beside
@@ -13,30 +14,48 @@ from testbed.lessons.kinds import FreeText, Unusable
 from testbed.lessons.lesson import PASSES, Answers, Lesson, LessonQuestion, Wanted
 
 NO_ANSWER = "no answer yet"
+NOT_BUILT = "it is about the run that you are to build"
 
 
 def judge_lesson(lesson: Lesson, answers: Answers, evidence: Evidence, notes: Iterable[str] = ()) -> Grade:
     """Every part of it; never raises because of what the student wrote or ran."""
     expected = [_expected(wanted, evidence) for wanted in lesson.expect]
-    answered = [judge_answer(question, answers.get(question.name), evidence) for question in lesson.questions]
-    return Grade(lesson.name, (*expected, *answered), tuple(notes))
+    parts = list(zip(lesson.expect, expected, strict=True))
+    failed = {wanted.name for wanted, part in parts if wanted.name and part.mark is LessonMark.FAIL}
+    answered = [
+        judge_answer(question, answers.get(question.name), evidence, question.once in failed)
+        for question in lesson.questions
+    ]
+    right = {part.name for part in answered if part.mark is LessonMark.PASS}
+    told = (_told(wanted, part, right) for wanted, part in parts)
+    return Grade(lesson.name, (*told, *answered), tuple(notes))
 
 
-def judge_answer(question: LessonQuestion, given: Any, evidence: Evidence) -> LessonPart:
-    """One answer. None: there is none."""
+def _told(wanted: Wanted, part: LessonPart, right: Collection[str]) -> LessonPart:
+    """The part in other words, as long as its own would give an answer away."""
+    until = tuple(name for name in wanted.gives_away if name not in right)
+    return replace(part, says=wanted.says, until=until) if until else part
+
+
+def judge_answer(question: LessonQuestion, given: Any, evidence: Evidence, waits: bool = False) -> LessonPart:
+    """One answer. `given` None: there is none. `waits`: the run that it is about is not built yet."""
     shown = "" if given is None or isinstance(question.kind, FreeText) else _shown(given)
 
     def part(mark: LessonMark, why: str = "", truth: str = "") -> LessonPart:
         return LessonPart(question.name, mark, question.points, shown, why, truth)
 
     if given is None:
-        return part(LessonMark.FAIL, NO_ANSWER)
+        return part(LessonMark.UNANSWERED, NO_ANSWER)
     try:
         found = question.kind.judge(given, evidence)
-    except (Unusable, NotThere) as wrong:
+    except Unusable as wrong:
         return part(LessonMark.FAIL, str(wrong))
+    except NotThere as lacking:
+        return part(LessonMark.WAITING, str(lacking))
     except NotKnown as reason:
         return part(LessonMark.INCONCLUSIVE, str(reason))
+    if waits:
+        return part(LessonMark.WAITING, NOT_BUILT)
     return part(LessonMark.PASS if found.right else LessonMark.FAIL, found.why, found.truth)
 
 

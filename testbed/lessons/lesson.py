@@ -19,6 +19,8 @@ from testbed.scenario.transports import WorldKind
 TEXT_FILE = "lesson.md"
 HINTS_FILE = "hints.md"
 ANSWERS_FILE = "answers.yaml"
+COURSE_FILE = "course.yaml"
+"""In the folder of a course, beside the folders of its lessons."""
 SOLUTION_ANSWERS_FILE = "solution-answers.yaml"
 USUAL_RUN = "scenario"
 FORMAT = 1
@@ -36,13 +38,15 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LessonQuestion:
-    """One answer that is asked for. `predicted`: before the run."""
+    """One answer that is asked for. `predicted`: before the run. `once`: it is judged when the expectation of this name
+    holds; empty: at once."""
 
     name: str
     ask: str
     kind: AnswerKind
     points: int
     predicted: bool
+    once: str = ""
 
     @property
     def file(self) -> str:
@@ -52,10 +56,14 @@ class LessonQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An expectation about the student's runs."""
+    """An expectation about the student's runs. `name`: by which questions wait for it. `gives_away`: questions whose
+    answers can be read off it; until they are right students are told `says` in its place."""
 
     that: InCell
     points: int
+    name: str = ""
+    says: str = ""
+    gives_away: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,16 @@ class Lesson:
         """`2`; empty for a name without one."""
         digits = self.name.partition("-")[0]
         return str(int(digits)) if digits.isdecimal() else ""
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it is part of a course, and so has no solution."""
+        return (self.folder.resolve().parent / COURSE_FILE).is_file()
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is one of ours."""
+        return self.folder.resolve().parent == (FOLDER / "lessons").resolve()
 
     @property
     def points(self) -> int:

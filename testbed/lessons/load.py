@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import Problem, ScenarioError, UsageError
+from testbed.expect import did_you_mean
 from testbed.inputs import input_text
 from testbed.lessons.cells import split_cell
 from testbed.lessons.fitting import unfitting
@@ -43,7 +44,7 @@ def load_lesson(folder: Path) -> Lesson:
     _refuse_other_format(check)
     lesson = _read(folder, check)
     problems = [*check.problems, *_other_files(lesson)]
-    if not problems:
+    if not problems and not lesson.sealed:  # it was looked at when the course was made of it
         problems = unfitting(lesson, check)
     if problems:
         raise ScenarioError(sorted(problems, key=lambda one: (one.file, one.line, one.column)))
@@ -78,6 +79,7 @@ def _read(folder: Path, check: YamlFile) -> Lesson:
         hints=_hints(_content(folder / HINTS_FILE)),
     )
     keys.refuse_others()
+    _note_unknown_names(lesson, check)
     if not lesson.points and not check.problems:
         keys.complain("judges nothing: write `answers` or `expect`")
     return lesson
@@ -127,7 +129,15 @@ def _wanted(file: YamlFile, index: int, item: object) -> Wanted | None:
         file.complain(path, "must be an expectation in words, such as `qp_errors == 0`")
         return None
     keys = Keys(file, path, item)
-    found = Wanted(split_cell(keys.text("that", '"qp_errors == 0"', needed=True)), keys.whole("points", 1, 1))
+    found = Wanted(
+        split_cell(keys.text("that", '"qp_errors == 0"', needed=True)),
+        keys.whole("points", 1, 1),
+        keys.text("name", "built"),
+        keys.text("says", '"what becomes of one plane"'),
+        keys.texts("gives_away", "[one_plane]"),
+    )
+    if bool(found.says) != bool(found.gives_away):
+        keys.complain("`says` and `gives_away` go together: what is told until these answers are right")
     keys.refuse_others()
     return found
 
@@ -139,6 +149,21 @@ def _questions(keys: Keys) -> tuple[LessonQuestion, ...]:
     return tuple(found for name in answers.data if (found := _question(answers, name)))
 
 
+def _note_unknown_names(lesson: Lesson, check: YamlFile) -> None:
+    """Of expectations and questions that each other name."""
+    named, asked = [one.name for one in lesson.expect if one.name], [one.name for one in lesson.questions]
+    for index, wanted in enumerate(lesson.expect):
+        for name in wanted.gives_away:
+            if name not in asked:
+                check.complain(
+                    ("expect", index, "gives_away"), f"there is no answer {name!r}{did_you_mean(name, asked)}"
+                )
+    for question in lesson.questions:
+        if question.once and question.once not in named:
+            known = did_you_mean(question.once, named) or f"; there are {', '.join(named) or 'none'}"
+            check.complain(("answers", question.name, "once"), f"no expectation is named {question.once!r}{known}")
+
+
 def _question(answers: Keys, name: str) -> LessonQuestion | None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         answers.complain("an answer is named in lower-case letters, digits and _, such as left_2", name, at_key=True)
@@ -148,7 +173,12 @@ def _question(answers: Keys, name: str) -> LessonQuestion | None:
     word = only_one(keys, tuple(READERS), "answer")
     kind = READERS[word](keys) if word else InRange(0, 0, "")
     found = LessonQuestion(
-        name, keys.text("ask", '"How many?"'), kind, keys.whole("points", 1, 1), keys.flag("predict")
+        name,
+        keys.text("ask", '"How many?"'),
+        kind,
+        keys.whole("points", 1, 1),
+        keys.flag("predict"),
+        keys.text("once", "built"),
     )
     if word:
         keys.refuse_others()
@@ -169,7 +199,8 @@ def _hints(text: str) -> tuple[str, ...]:
 def _other_files(lesson: Lesson) -> list[Problem]:
     """Files that are missing, and answers that do not fit the questions."""
     problems = [_absent(path) for path, _ in lesson.handed_out() if not path.is_file()]
-    problems += [_absent(lesson.folder / f"{Stage.SOLUTION}-{name}") for name in lesson.texts]
+    if not lesson.sealed:
+        problems += [_absent(lesson.folder / f"{Stage.SOLUTION}-{name}") for name in lesson.texts]
     problems = [one for one in problems if not Path(one.file).is_file()]
     if lesson.text and not lesson.text.startswith(f"# {lesson.title}\n"):
         problems.append(
@@ -180,7 +211,7 @@ def _other_files(lesson: Lesson) -> list[Problem]:
     asked = {one.name: None for one in lesson.questions if not one.file}
     if asked:
         problems += _misnamed(lesson.folder / ANSWERS_FILE, asked, whole=True)
-        problems += _misnamed(lesson.folder / SOLUTION_ANSWERS_FILE, asked, whole=False)
+        problems += [] if lesson.sealed else _misnamed(lesson.folder / SOLUTION_ANSWERS_FILE, asked, whole=False)
     return problems
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.expect import did_you_mean
-from testbed.lessons.lesson import Lesson
+from testbed.lessons.lesson import COURSE_FILE, Lesson
 from testbed.lessons.load import load_lesson
 from testbed.scenario.shipped import CHECK_FILE, FOLDER
 
@@ -19,13 +19,17 @@ def shipped_lessons(folder: Path = LESSONS) -> tuple[Path, ...]:
 
 
 def find_lesson(name: str) -> Lesson:
-    """By number (`4`), name (`04-three-round-trips`, `three-round-trips`) or path. Raises UsageError, ScenarioError."""
+    """By number (`4`), name (`04-three-round-trips`, `three-round-trips`) or path; those of a course with its folder
+    (`term-1/4`). Raises UsageError, ScenarioError."""
     return load_lesson(lesson_folder(name))
 
 
 def lesson_folder(name: str) -> Path:
     """The folder that is meant. Raises UsageError."""
     folders = shipped_lessons()
+    course = Path(name).parent
+    if (course / COURSE_FILE).is_file():
+        folders, name = shipped_lessons(course), Path(name).name
     found = next((folder for folder in folders if name in _names(folder.name)), None)
     if found is not None:
         return found

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from ruamel.yaml import YAML
 
 from testbed.lessons.evidence import Evidence, NotKnown, NotThere
 from testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE, Answers, Lesson, Stage, own_file
 from testbed.lessons.reading import YamlFile
 
-FROM_THE_RUN = "(what your run has)"
+FROM_THE_RUN = "# what your run has"
+_WIDTH = 80
 
 
 def solution_answers(lesson: Lesson) -> Answers:
@@ -25,8 +29,8 @@ def solution_answers(lesson: Lesson) -> Answers:
     return found
 
 
-def solution_lines(lesson: Lesson) -> Iterator[str]:
-    """Each scenario that is changed, and each answer."""
+def solution_lines(lesson: Lesson, answers: Answers | None = None) -> Iterator[str]:
+    """Each file of it under a line with its name. `answers`: where given, in place of the solution's own."""
     for run in lesson.runs:
         path = lesson.scenario_file(run, Stage.SOLUTION)
         if path == lesson.scenario_file(run, Stage.START):
@@ -35,14 +39,27 @@ def solution_lines(lesson: Lesson) -> Iterator[str]:
             yield f"# {own_file(run)}"
             yield path.read_text(encoding="utf-8").rstrip()
         yield ""
-    answers = solution_answers(lesson)
+    found = solution_answers(lesson) if answers is None else answers
     for question in lesson.questions:
-        given = answers.get(question.name, FROM_THE_RUN)
-        yield f"# {question.file}\n{given}" if question.file else f"{question.name}: {_written(given)}"
+        if question.file:
+            yield f"# {question.file}"
+            yield str(found[question.name]).rstrip()
+            yield ""
+    yield f"# {ANSWERS_FILE}"
+    for question in lesson.questions:
+        if not question.file:
+            yield _written(question.name, found.get(question.name))
 
 
-def _written(given: Any) -> str:
-    return f"[{', '.join(map(str, given))}]" if isinstance(given, list) else str(given)
+def _written(name: str, given: Any) -> str:
+    """As YAML, which has quotes where a text would be read as something else."""
+    if given is None:
+        return f"{name}: {FROM_THE_RUN}"
+    yaml = YAML()
+    yaml.width, yaml.default_flow_style = _WIDTH, False
+    out = StringIO()
+    yaml.dump({name: given}, out)
+    return out.getvalue().rstrip()
 
 
 def write_solution(lesson: Lesson, folder: Path) -> None:

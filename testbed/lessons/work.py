@@ -19,7 +19,7 @@ from testbed.lessons.beside import Beside, beside
 from testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
 from testbed.lessons.load import load_lesson
 from testbed.lessons.reading import YamlFile
-from testbed.lessons.shelf import LESSONS, lesson_folder, shipped_lessons
+from testbed.lessons.shelf import LESSONS, find_lesson, lesson_folder, shipped_lessons
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
 from testbed.scenario import Scenario, load_scenario
@@ -229,6 +229,16 @@ def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
         fix = f"`mrc-testbed lesson restore {folder}` begins it anew and keeps what is here"
         raise UsageError(f"{place}: was started from {began} of {marker.name}, here is {now}; {fix}")
     return Work(folder, lesson, marker.seed_by_name)
+
+
+def lesson_meant(name: str) -> Lesson:
+    """By number, name or path, or by the folder of a student who began it. Raises UsageError, ScenarioError."""
+    return open_work(Path(name)).lesson if is_work(name) else find_lesson(name)
+
+
+def is_work(name: str) -> bool:
+    """Whether a lesson was started in that folder."""
+    return (Path(name) / MARKER).is_file()
 
 
 def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:

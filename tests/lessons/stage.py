@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import re
 from pathlib import Path
 from typing import Any
 
 from testbed.app.lesson import CheckOptions, evidence_of
 from testbed.lessons import new
-from testbed.lessons.evidence import Evidence
 from testbed.lessons.grade import Grade
 from testbed.lessons.judging import judge_lesson
 from testbed.lessons.lesson import Answers, Lesson
@@ -29,38 +29,28 @@ def named(folder: Path) -> str:
 
 
 class Student:
-    """Has solved the lesson, and its runs are made. `answers`: right ones, also where the run draws them."""
+    """Has started the lesson, and solved it or left it as it was handed out; its runs are made. `answers`: right ones,
+    also where the run draws them."""
 
-    def __init__(self, lesson: Lesson, folder: Path, virtual: bool = True) -> None:
+    def __init__(self, lesson: Lesson, folder: Path, solved: bool) -> None:
         self.lesson = lesson
         if folder.exists():
             self.work = open_work(folder)
         else:
             self.work = start(lesson, folder, seed_by_name=True)
-            write_solution(lesson, folder)
-        self.evidence = _evidence(self.work, virtual)
+            if solved:
+                write_solution(lesson, folder)
+        options = CheckOptions(virtual=True, patient=True, quiet=True)
+        self.evidence = evidence_of(self.work, self.work.answers(), options, open_console(stderr=True))
         self.answers: Answers = own_answers(lesson, solution_answers(lesson), self.evidence)
 
     def grade(self, **changed: Any) -> Grade:
         """With these answers in place of the right ones."""
         return judge_lesson(self.lesson, {**self.answers, **changed}, self.evidence)
 
-
-def untouched(lesson: Lesson, folder: Path) -> Grade:
-    """What the starter comes to as it was handed out."""
-    work = start(lesson, folder)
-    return judge_lesson(lesson, work.answers(), _evidence(work, True))
-
-
-def _evidence(work: Work, virtual: bool) -> Evidence:
-    options = CheckOptions(virtual=virtual, patient=True, quiet=True)
-    return evidence_of(work, work.answers(), options, open_console(stderr=True))
-
-
-def unbuilt(student: Student, folder: Path) -> Grade:
-    """Somebody of the same name who has all answers, and left the scenarios as they were."""
-    work = start(student.lesson, folder / student.work.student, seed_by_name=True)
-    return judge_lesson(student.lesson, student.answers, _evidence(work, True))
+    def blank(self) -> Grade:
+        """Without any answer."""
+        return judge_lesson(self.lesson, {}, self.evidence)
 
 
 class Class:
@@ -68,14 +58,28 @@ class Class:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._students: dict[tuple[Path, str], Student] = {}
+        self._students: dict[Path, Student] = {}
 
     def student(self, lesson: Path, name: str) -> Student:
-        key = (lesson, name)
-        if key not in self._students:
-            work = self._folder / lesson.name / name
-            work.parent.mkdir(parents=True, exist_ok=True)
-            with work.with_suffix(".lock").open("w") as lock:
+        """Who has solved it."""
+        return self._shared(lesson, self._folder / lesson.name / name, True)
+
+    def beginner(self, lesson: Path) -> Student:
+        """Somebody called as the first student, with the scenarios as they were handed out."""
+        return self._shared(lesson, self._folder / lesson.name / "as-handed-out" / STUDENTS[0], False)
+
+    def _shared(self, lesson: Path, folder: Path, solved: bool) -> Student:
+        if folder not in self._students:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with folder.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self._students[key] = Student(load_lesson(lesson), work)
-        return self._students[key]
+                self._students[folder] = Student(load_lesson(lesson), folder, solved)
+        return self._students[folder]
+
+
+def hand_in(printed: str, work: Work) -> None:
+    """Put what `lesson solution` prints into the files that it names, as a student would copy it."""
+    names = [name for _, name in work.lesson.handed_out()]
+    parts = re.split(rf"^# ({'|'.join(map(re.escape, names))})\n", printed, flags=re.M)
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        (work.folder / name).write_text(text, encoding="utf-8")

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from testbed.lessons.fitting import cells_of
-from testbed.lessons.grade import LessonMark
+from testbed.lessons.grade import Grade, LessonMark
+from testbed.lessons.judging import judge_lesson
 from testbed.lessons.lesson import Stage
 from testbed.lessons.load import load_lesson
+from testbed.lessons.solution import solution_answers, solution_lines
+from testbed.lessons.work import start
 from testbed.scenario.load import offered_load
 from testbed.scenario.transports import WorldKind
-from tests.lessons.stage import LESSONS, STUDENTS, Class, named, unbuilt, untouched
-from tests.lessons.wrong import wrong_answer
+from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, named
+from tests.lessons.wrong import gives_away, wrong_answer
 from topos.budget import usual_capacity
 from topos.cost import cpus
 
@@ -26,8 +29,8 @@ each_virtual_lesson = pytest.mark.parametrize("folder", IN_VIRTUAL_TIME, ids=nam
 
 
 @each_virtual_lesson
-def test_the_untouched_starter_fails(folder: Path, tmp_path: Path) -> None:
-    grade = untouched(load_lesson(folder), tmp_path / "untouched")
+def test_the_untouched_starter_fails(folder: Path, pupils: Class) -> None:
+    grade = pupils.beginner(folder).blank()
     assert grade.mark is LessonMark.FAIL
     assert grade.points < grade.of
 
@@ -51,13 +54,15 @@ def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
 
 
 @each_virtual_lesson
-def test_right_answers_are_not_enough_where_there_is_something_to_build(
-    folder: Path, pupils: Class, tmp_path: Path
-) -> None:
-    student = pupils.student(folder, STUDENTS[0])
-    lesson = student.lesson
+def test_right_answers_are_not_enough_where_there_is_something_to_build(folder: Path, pupils: Class) -> None:
+    lesson = pupils.beginner(folder).lesson
     if any(lesson.scenario_file(run, Stage.SOLUTION) != lesson.scenario_file(run, Stage.START) for run in lesson.runs):
-        assert unbuilt(student, tmp_path).mark is LessonMark.FAIL
+        assert unbuilt(folder, pupils).mark is LessonMark.FAIL
+
+
+def unbuilt(folder: Path, pupils: Class) -> Grade:
+    """All answers of who solved it, and the scenarios as they were."""
+    return pupils.beginner(folder).grade(**pupils.student(folder, STUDENTS[0]).answers)
 
 
 @each_lesson
@@ -72,3 +77,42 @@ def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
             if WorldKind.KERNEL in lesson.worlds:
                 takes = cpus(one.scenario.shape(), offered_load(one.scenario), one.scenario.transport)
                 assert takes <= MOST * usual_capacity(one.scenario.transport).cpus, (one.run, one.settings)
+
+
+@each_virtual_lesson
+@pytest.mark.parametrize("name", STUDENTS)
+def test_what_lesson_solution_prints_is_the_whole_solution(
+    folder: Path, name: str, pupils: Class, tmp_path: Path
+) -> None:
+    """Given back as printed, before the runs and, with what only they have, after them."""
+    student = pupils.student(folder, name)
+    work = start(student.lesson, tmp_path / name, seed_by_name=True)
+    hand_in("\n".join(solution_lines(student.lesson)), work)
+    drawn = {one.name for one in student.lesson.questions if solution_answers(student.lesson).get(one.name) is None}
+    grade = judge_lesson(student.lesson, work.answers(), student.evidence)
+    assert {part.name for part in grade.parts if part.mark is not LessonMark.PASS} == drawn
+    hand_in("\n".join(solution_lines(student.lesson, student.answers)), work)
+    assert judge_lesson(student.lesson, work.answers(), student.evidence).points == student.lesson.points
+
+
+@each_virtual_lesson
+def test_no_right_prediction_is_wrong_before_anything_is_built(folder: Path, pupils: Class) -> None:
+    predicted = {one.name for one in pupils.beginner(folder).lesson.questions if one.predicted}
+    wrong = [part for part in unbuilt(folder, pupils).parts if part.mark is LessonMark.FAIL]
+    assert [(part.name, part.why) for part in wrong if part.name in predicted] == []
+
+
+@each_virtual_lesson
+def test_the_list_of_checks_gives_no_answer_away(folder: Path, pupils: Class) -> None:
+    """To a student who has built everything, or nothing, and answered nothing."""
+    solved = pupils.student(folder, STUDENTS[0])
+    for grade in (solved.blank(), pupils.beginner(folder).blank()):
+        expected = grade.parts[: len(solved.lesson.expect)]
+        lines = [f"{part.shown_name}: {'' if part.until else part.shown_why}" for part in expected]
+        told = [
+            (question.name, line)
+            for question in solved.lesson.questions
+            for line in lines
+            if gives_away(line, question, solved.answers[question.name])
+        ]
+        assert told == []

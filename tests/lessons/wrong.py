@@ -1,7 +1,8 @@
-"""For every kind of answer one that is wrong, whatever the run has."""
+"""For every kind of answer one that is wrong, whatever the run has; and whether a text tells the right one."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from testbed.lessons.evidence import Evidence
@@ -12,6 +13,8 @@ from testbed.lessons.kinds.numbers import InRange, Value
 from testbed.lessons.kinds.psns import FirstLost
 from testbed.lessons.lesson import LessonQuestion
 from topos.usid import outer_address, split_outer
+
+_NEAR = 0.005
 
 
 def wrong_answer(question: LessonQuestion, right: Any, evidence: Evidence) -> Any:
@@ -37,3 +40,18 @@ def wrong_answer(question: LessonQuestion, right: Any, evidence: Evidence) -> An
         case FreeText():
             return "-"
     raise AssertionError(f"no wrong answer is known of {question.kind}; add one in tests/lessons/wrong.py")
+
+
+def gives_away(line: str, question: LessonQuestion, right: Any) -> bool:
+    """Whether the right answer can be read off a line. A zero says nothing by itself: most counters are."""
+    said = re.sub(r"\[[^]]*\]", "", line)  # names of runs
+    numbers = list(map(float, re.findall(r"(?<![\w.=-])\d+(?:\.\d+)?(?![\w.])", said)))
+    match question.kind:
+        case Value():
+            return any(number and abs(number - float(right)) <= _NEAR * abs(number) for number in numbers)
+        case InRange(low=low, high=high):
+            return any(low <= number <= high for number in numbers)
+        case FreeText():
+            return False
+    words = map(str, right if isinstance(right, list) else [right])
+    return any(re.search(rf"\b{re.escape(one)}\b", said, re.I) for one in words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,17 +13,22 @@ import pytest
 
 from testbed.app.lesson import plan
 from testbed.errors import UsageError
+from testbed.lessons import new
 from testbed.lessons.advice import slower
 from testbed.lessons.cells import InCell
 from testbed.lessons.evidence import Evidence, NotKnown, NotThere, Planner
 from testbed.lessons.expression import parse_expression
-from testbed.lessons.grade import LessonMark
-from testbed.lessons.judging import NO_ANSWER, judge_answer
+from testbed.lessons.grade import Grade, LessonMark, LessonPart
+from testbed.lessons.grades import GradedWork
+from testbed.lessons.judging import NO_ANSWER, NOT_BUILT, judge_answer, judge_lesson
 from testbed.lessons.kinds.names import TargetOf
 from testbed.lessons.kinds.numbers import AnswerTolerance, Value
-from testbed.lessons.lesson import LessonQuestion
+from testbed.lessons.lesson import LessonQuestion, Wanted
+from testbed.lessons.load import load_lesson
+from testbed.lessons.shown import grade_lines
 from testbed.scenario import load_scenario
 
+TEMPLATE = Path(new.__file__).parent / "template"
 EVIDENCE = Evidence((), lambda options, folders: {"switches": 6144})
 
 
@@ -37,9 +43,9 @@ class FromARun(Value):
         return self.found
 
 
-def judged(found: Exception | float, given: Any) -> tuple[LessonMark, str]:
+def judged(found: Exception | float, given: Any, waits: bool = False) -> tuple[LessonMark, str]:
     kind = type("_Kind", (FromARun,), {"found": found})(parse_expression("1"), "", AnswerTolerance(), "")
-    part = judge_answer(LessonQuestion("left", "", kind, 2, True), given, EVIDENCE)
+    part = judge_answer(LessonQuestion("left", "", kind, 2, True), given, EVIDENCE, waits)
     return part.mark, part.why
 
 
@@ -50,13 +56,23 @@ def test_a_figure_that_the_run_cannot_give_leaves_the_answer_open() -> None:
 @pytest.mark.parametrize(
     ("found", "given", "why"),
     [
-        (NotThere("there is no run [planes=8]"), 0.5, "there is no run [planes=8]"),
-        (NotKnown("the machine was late"), None, NO_ANSWER),
         (0.5, "half", "'half' is not a number, such as 3.5"),
+        (0.5, 0.4, "it should be more; it counts exactly"),
     ],
 )
-def test_what_the_student_did_not_do_fails(found: Exception | float, given: Any, why: str) -> None:
+def test_a_wrong_answer_fails(found: Exception | float, given: Any, why: str) -> None:
     assert judged(found, given) == (LessonMark.FAIL, why)
+
+
+def test_no_answer_is_not_a_wrong_one() -> None:
+    assert judged(NotKnown("the machine was late"), None) == (LessonMark.UNANSWERED, NO_ANSWER)
+
+
+def test_an_answer_about_a_run_that_is_not_built_yet_waits() -> None:
+    lacking = "there is no run [planes=8]"
+    assert judged(NotThere(lacking), 0.5) == (LessonMark.WAITING, lacking)
+    assert judged(0.5, 0.4, waits=True) == (LessonMark.WAITING, NOT_BUILT)
+    assert judged(0.5, "half", waits=True)[0] is LessonMark.FAIL
 
 
 def test_a_number_of_the_planner_needs_no_run() -> None:
@@ -90,7 +106,7 @@ def refuse(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
 def test_the_planner_reckons_with_a_run_that_can_be_believed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     words: list[str] = []
     echo = [sys.executable, "-c", "import json, sys; print(json.dumps({'gpus': 1024, 'words': sys.argv[1:]}))"]
-    monkeypatch.setattr("testbed.app.lesson.PLAN", echo)
+    monkeypatch.setattr("testbed.app.lesson.python_command", lambda module, command, *words: [*echo, *words])
 
     def noted(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
         found = plan(options, folders)
@@ -100,7 +116,7 @@ def test_the_planner_reckons_with_a_run_that_can_be_believed_alone(monkeypatch: 
     assert measured(noted) == (LessonMark.PASS, "")
     assert words[:6] == ["--gpus", "1k", "--measured", "/my work/run", "--planes", "2"]
     assert measured(noted, "timers were late") == (LessonMark.INCONCLUSIVE, "timers were late")
-    assert measured(refuse) == (LessonMark.FAIL, "--measured: nothing broke in it")
+    assert measured(refuse) == (LessonMark.WAITING, "--measured: nothing broke in it")
 
 
 def test_a_broken_requirement_is_said_by_what_needs_its_run_alone() -> None:
@@ -112,3 +128,33 @@ def test_a_broken_requirement_is_said_by_what_needs_its_run_alone() -> None:
 def test_a_machine_that_should_have_kept_time_is_offered_half_the_rate() -> None:
     said = slower(load_scenario("quickstart"))
     assert "fabric.port_rate 6.25mbit with fabric.rtt 80ms asks half of it" in said
+
+
+def test_what_would_give_an_answer_away_is_told_when_that_answer_is_right() -> None:
+    lesson = replace(
+        load_lesson(TEMPLATE),
+        expect=(Wanted(InCell("qp_errors == 0", ()), 1, says="the run is there", gives_away=("errors",)),),
+        questions=(LessonQuestion("errors", "", Value(parse_expression("0"), "", AnswerTolerance(), ""), 1, False),),
+    )
+    wrong, right = (judge_lesson(lesson, {"errors": given}, EVIDENCE) for given in (3, 0))
+    assert next(iter(grade_lines(wrong))) == "✖ the run is there  (1 point): its figure is told once errors is right"
+    assert next(iter(grade_lines(right))).startswith("✖ qp_errors == 0  (1 point): there is no run")
+    assert wrong.as_dict()["parts"][0]["name"] == "qp_errors == 0", "teachers see what it is"
+
+
+def test_points_without_an_answer_have_words_of_their_own() -> None:
+    parts = [LessonPart(mark.value, mark, 2, why="why") for mark in LessonMark]
+    grade = Grade("a", tuple(parts))
+    assert list(grade_lines(grade)) == [
+        "✔ pass  (2 points): why",
+        "✖ fail  (2 points): as above",
+        "· unanswered  (2 points): as above",
+        "… waiting  (2 points): as above",
+        "? inconclusive  (2 points): as above",
+        "FAIL a: 2 of 8 points, 2 not answered, 2 not built yet, 2 not judged",
+    ]
+    assert (grade.as_dict()["unanswered"], grade.as_dict()["waiting"]) == (2, 2)
+    row = GradedWork("anna", "a", 8, Grade("a", tuple(parts[2:]))).row
+    assert row["verdict"] == "unanswered"
+    assert row["reason"] == "unanswered: why; 2 points not answered; 2 points not built yet; 2 points not judged"
+    assert [Grade("a", (one,)).exit_code for one in parts] == [0, 1, 1, 1, 3]

@@ -64,7 +64,13 @@ def shown_answer(given: Any) -> str:
 def grade_content(grade: Grade) -> dict[str, Any]:
     """Verdict, points, and each part with its sign."""
     parts = [
-        {"name": part.name, "mark": part.mark.value, "sign": SIGNS[part.mark], "given": part.given, "why": part.why}
+        {
+            "name": part.shown_name,
+            "mark": part.mark.value,
+            "sign": SIGNS[part.mark],
+            "given": part.given,
+            "why": part.shown_why,
+        }
         for part in grade.parts
     ]
     return {
