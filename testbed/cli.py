@@ -89,6 +89,7 @@ lesson_app.command("hint", epilog=example("lesson hint 4"))(lesson.hint)
 lesson_app.command("solution", epilog=example("lesson solution 4"))(lesson.solution)
 lesson_app.command("restore", epilog=example("lesson restore mine"))(lesson.restore)
 lesson_app.command("grade", epilog=example("lesson grade students/* --virtual"))(lesson.grade)
+lesson_app.command("course", epilog=example("lesson course term-1 4 6"))(lesson.course)
 lesson_app.command("new", epilog=example("lesson new my-lesson"))(lesson.new)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 

@@ -11,13 +11,16 @@ from testbed.commands.options import Virtual
 from testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
 from testbed.consent import run_what_scenarios_name
 from testbed.errors import ExitCode, UsageError
+from testbed.scenario.shipped import FOLDER
 from testbed.terminal import say
 
 if TYPE_CHECKING:
     from testbed.lessons.work import Work
 
+LESSONS = FOLDER / "lessons"
 LessonName = Annotated[
-    str, typer.Argument(metavar="N", help="Number or name from the list, or a lesson's folder.", show_default=False)
+    str,
+    typer.Argument(metavar="N", help="Number, name, a lesson's folder, or yours.", show_default=False),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder in which the lesson was started.")]
 NewFolder = Annotated[
@@ -34,21 +37,28 @@ _Web = Annotated[bool, typer.Option("--web", help="In a browser: the text beside
 _Again = Annotated[bool, typer.Option("--again", help="Run anew, also what was run already.")]
 
 
-def list_lessons() -> None:
-    """List the lessons."""
+def list_lessons(
+    course: Annotated[
+        Path, typer.Argument(metavar="[COURSE]", help="Folder of a course.", show_default=False)
+    ] = LESSONS,
+) -> None:
+    """List the lessons that are shipped, or those of a course."""
     from testbed.lessons.load import load_lesson
     from testbed.lessons.shelf import shipped_lessons
     from testbed.lessons.shown import list_lines
 
-    for line in list_lines([load_lesson(folder) for folder in shipped_lessons()]):
+    folders = shipped_lessons(course)
+    if not folders:
+        raise UsageError(f"{course}: there is no lesson in it")
+    for line in list_lines([load_lesson(folder) for folder in folders]):
         say(line)
 
 
 def show(name: LessonName) -> None:
     """Print the text of a lesson."""
-    from testbed.lessons.shelf import find_lesson
+    from testbed.lessons.work import lesson_meant
 
-    say(find_lesson(name).told, end="")
+    say(lesson_meant(name).told, end="")
 
 
 def start(
@@ -62,6 +72,7 @@ def start(
 ) -> None:
     """Begin a lesson in a folder of your own; nothing that is there is written over. With --web a browser shows its
     text beside the live fabric, and takes the answers."""
+    from testbed.lessons.course import join
     from testbed.lessons.shelf import find_lesson
     from testbed.lessons.work import start as begin
 
@@ -70,6 +81,8 @@ def start(
         raise UsageError("--virtual: nothing is run yet; it is an option of `lesson check`, or goes with --web")
     lesson = find_lesson(name)
     work = begin(lesson, folder or Path(lesson.name), seed_by_name)
+    if lesson.sealed:
+        join(lesson)
     say(f"{work.folder}: {', '.join(name for _, name in lesson.handed_out())}")
     if web:
         _serve(work, virtual, web_port, interactive)
@@ -87,8 +100,8 @@ def check(
     web_port: WebPort = None,
     interactive: Interactive = False,
 ) -> None:
-    """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail, 2 bad input,
-    3 inconclusive."""
+    """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail or not finished,
+    2 bad input, 3 inconclusive."""
     run_what_scenarios_name()
     from testbed.app.lesson import CheckOptions, check_work
     from testbed.lessons.shown import grade_lines
@@ -136,7 +149,7 @@ def grade(
     seed_by_name: SeedByName = False,
     lesson: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FOLDER", help="A lesson of your own that students were given. Repeatable."),
+        typer.Option(metavar="FOLDER", help="A lesson of your own, or a course, that students were given. Repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where grades.csv and grades.json go.")] = Path(),
 ) -> None:
@@ -148,9 +161,11 @@ def grade(
     from testbed.lessons.grade import LessonMark
     from testbed.lessons.grades import GradedWork, lesson_folders
     from testbed.lessons.load import load_lesson
+    from testbed.lessons.shelf import shipped_lessons
     from testbed.report.console import open_console
 
-    teachers = {load_lesson(folder).name: folder for folder in lesson or ()}
+    own = [found for folder in lesson or () for found in shipped_lessons(folder) or (folder,)]
+    teachers = {load_lesson(folder).name: folder for folder in own}
     works, left_out = lesson_folders(folders)
     for line in left_out:
         say(f"note: {line}", err=True)
@@ -172,9 +187,9 @@ def hint(
     number: Annotated[int, typer.Argument(metavar="K", min=1, help="Which hint; the first tells least.")] = 1,
 ) -> None:
     """Print a hint of a lesson."""
-    from testbed.lessons.shelf import find_lesson
+    from testbed.lessons.work import lesson_meant
 
-    lesson = find_lesson(name)
+    lesson = lesson_meant(name)
     if number > len(lesson.hints):
         raise UsageError(f"lesson {lesson.name} has {len(lesson.hints)} hints, not {number}")
     say(lesson.hints[number - 1])
@@ -182,13 +197,47 @@ def hint(
         say(f"\nhint {number} of {len(lesson.hints)}; the next: mrc-testbed lesson hint {name} {number + 1}")
 
 
-def solution(name: LessonName) -> None:
-    """Print the solution of a lesson: the scenarios that are changed, and the answers."""
-    from testbed.lessons.shelf import find_lesson
-    from testbed.lessons.solution import solution_lines
+def solution(
+    name: LessonName,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The key of the course, which the teacher hands out.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the solution of a lesson: the scenarios that are changed, and the answers. With the folder in which it was
+    started the answers that only a run has are those of its runs."""
+    from dataclasses import replace
 
-    for line in solution_lines(find_lesson(name)):
-        say(line)
+    from testbed.app.lesson import solved_answers
+    from testbed.lessons.course import opened
+    from testbed.lessons.solution import solution_lines
+    from testbed.lessons.work import is_work, lesson_meant, open_work
+
+    with opened(lesson_meant(name), key) as lesson:
+        answers = solved_answers(replace(open_work(Path(name)), lesson=lesson)) if is_work(name) else None
+        for line in solution_lines(lesson, answers):
+            say(line)
+
+
+def course(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[N]...", help="Lessons, as above. Default: all that are shipped.", show_default=False),
+    ] = None,
+) -> None:
+    """Make the folder of a course for a class: lessons without their solutions. These are in FOLDER-key.json, which
+    the teacher hands out after the deadline (docs/teaching.md)."""
+    from testbed.lessons.course import make_course
+    from testbed.lessons.shelf import find_lesson, shipped_lessons
+
+    lessons = [find_lesson(name) for name in names or map(str, shipped_lessons())]
+    made, key = make_course(folder, lessons)
+    say(
+        f"{made}: {len(lessons)} lesson{'s' if len(lessons) > 1 else ''} for students; they begin with: "
+        f"mrc-testbed lesson start {made}/{lessons[0].number or lessons[0].name} mine"
+    )
+    say(f"{key}: keep it; after the deadline: mrc-testbed lesson solution mine --key {key.name}")
 
 
 def restore(folder: Folder = Path()) -> None:

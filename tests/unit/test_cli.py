@@ -36,7 +36,10 @@ COMMANDS = (
     *("replay", "report", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
     *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
-    *(f"lesson {name}" for name in ("list", "show", "start", "check", "hint", "solution", "restore", "grade", "new")),
+    *(
+        f"lesson {name}"
+        for name in ("list", "show", "start", "check", "hint", "solution", "restore", "grade", "course", "new")
+    ),
 )
 HELP_S = 0.5
 """A help that takes longer has loaded what only a run needs."""

@@ -110,6 +110,7 @@ COMMANDS = {
     "lesson solution": [("lesson solution 2", 0)],
     "lesson restore": [("lesson restore mine", 0)],
     "lesson grade": [("lesson grade own --virtual --out grades", 2)],
+    "lesson course": [("lesson course term 2", 0)],
     "lesson new": [("lesson new own", 0)],
     "decode": [("decode results/latest/pcap/*.pcapng --limit 2", 0)],
 }

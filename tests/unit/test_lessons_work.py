@@ -159,7 +159,7 @@ def test_a_folder_without_a_lesson_is_told_how_to_begin_one(lesson: Lesson) -> N
 
 
 def test_an_unknown_lesson_is_told(lesson: Lesson) -> None:
-    assert "there is no lesson '99'; `mrc-testbed lesson list` shows all" in lesson("show", "99").err
+    assert "there is no lesson 'q'; `mrc-testbed lesson list` shows all" in lesson("show", "q").err
 
 
 def test_a_link_that_leads_out_of_the_lesson_is_told_as_a_path_in_the_project() -> None:
@@ -188,6 +188,22 @@ def test_the_solution_is_printed_whole(lesson: Lesson) -> None:
     out = lesson("solution", "mine").out
     assert "planes: 8" in out
     assert "left: 0.9" in out
+
+
+def test_a_text_that_yaml_would_read_otherwise_is_printed_in_quotes(lesson: Lesson, tmp_path: Path) -> None:
+    (tmp_path / "mine/solution-answers.yaml").write_text('left: "fcbb::"\n')
+    assert "left: 'fcbb::'\n" in lesson("solution", "mine").out
+
+
+def test_the_solution_of_a_folder_has_what_its_runs_have(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "anna")
+    solved(tmp_path / "anna")
+    (tmp_path / "mine/solution-answers.yaml").write_text("{}\n")
+    assert "left: # what your run has\n" in lesson("solution", "mine").out
+    assert "left: # what your run has\n" in lesson("solution", "anna").out
+    lesson("check", "anna", "--virtual")
+    assert "left: 0.9" in lesson("solution", "anna").out
+    assert lesson("hint", "anna", "2").out == lesson("hint", "mine", "2").out
 
 
 @pytest.mark.parametrize("name", ["answers.yaml", "scenario.yaml", "lesson.yaml"])
