@@ -379,6 +379,26 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "scenario.md#faults",
         ),
     ),
+    "Jobs": (
+        Term(
+            "job",
+            "Hosts that work on one training together: each of its steps waits for all of them.",
+            "An entry `train` of the workload, or any other collective in steps; a run may have several.",
+            "scenario.md#workload",
+        ),
+        Term(
+            "training step",
+            "One round of a training job: each host computes, then all exchange what they found by a collective.",
+            "It ends when the slowest transfer has arrived; the next one cannot begin before.",
+            "scenario.md#workload",
+        ),
+        Term(
+            "all-reduce",
+            "A collective after which every host has the sum of what all had.",
+            "In a ring of n hosts each sends 2 (n - 1) pieces of an n-th to its neighbour, one after the other.",
+            "scenario.md#workload",
+        ),
+    ),
     "Figures": (
         Term(
             "step time",
