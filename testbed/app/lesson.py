@@ -24,7 +24,7 @@ from testbed.lessons.advice import advice_for
 from testbed.lessons.evidence import RUN, CellRun, Evidence
 from testbed.lessons.fitting import CellScenario
 from testbed.lessons.fitting_runs import cells_of_work, given_runs, newest_run
-from testbed.lessons.grade import Grade
+from testbed.lessons.grade import Grade, LessonMark
 from testbed.lessons.judging import judge_lesson, unmet
 from testbed.lessons.lesson import Answers
 from testbed.lessons.predictions import late_predictions, note_predictions
@@ -97,12 +97,16 @@ def solved_answers(work: Work) -> Answers:
     `check_work`."""
     broken, met = _met(work)
     cells = [
-        found
+        run
         for world in work.lesson.worlds
         for cell in cells_of_work(work, met, [f"world={world}"], work.seed)
-        if (found := _believed(work.folder / RUNS, cell))
+        if (run := _believed(work.folder / RUNS, cell))
     ]
-    return own_answers(work.lesson, solution_answers(work.lesson), Evidence(tuple(cells), plan, broken))
+    evidence, solution = Evidence(tuple(cells), plan, broken), solution_answers(work.lesson)
+    found = own_answers(work.lesson, solution, evidence)
+    parts = judge_lesson(work.lesson, found, evidence).parts
+    unbuilt = {part.name for part in parts if part.mark is LessonMark.WAITING} - set(solution)
+    return {name: given for name, given in found.items() if name not in unbuilt}
 
 
 def _judged_runs(work: Work, runs: Sequence[str], options: CheckOptions) -> list[CellRun]:

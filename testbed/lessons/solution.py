@@ -11,6 +11,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from testbed.lessons.evidence import Evidence, NotKnown, NotThere
+from testbed.lessons.kinds import AnswerKind
+from testbed.lessons.kinds.numbers import Value
 from testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE, Answers, Lesson, Stage, own_file
 from testbed.lessons.reading import YamlFile
 
@@ -78,7 +80,15 @@ def own_answers(lesson: Lesson, answers: Answers, evidence: Evidence) -> dict[st
     for question in lesson.questions:
         if found.get(question.name) is None:
             try:
-                found[question.name] = question.kind.own(evidence)
+                found[question.name] = _short(question.kind, question.kind.own(evidence))
             except (LookupError, NotKnown, NotThere):
                 continue
     return found
+
+
+def _short(kind: AnswerKind, own: Any) -> Any:
+    """A number in four digits, where that is near enough."""
+    if not isinstance(kind, Value):
+        return own
+    short = float(f"{own:.4g}")
+    return short if kind.tolerance.accepts(short, own) else own
