@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # What the set-up scripts share: how they fail, become root and use apt. It is sourced, never run.
 
+PYTHONS=(python3 /usr/bin/python3 python3.13 python3.12 python3.11)
+
 fail() { printf 'setup: %s\n' "$*" >&2; exit 4; }
 
 need_root() {  # COMMAND...: end here, and clearly, if it cannot be run as root
@@ -12,6 +14,44 @@ need_root() {  # COMMAND...: end here, and clearly, if it cannot be run as root
 as_root() {
   need_root "$@"
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+closed_to_others() {  # PATH: the first folder or file on the way to it that users other than its owner may not enter
+  local at mode; at=$(readlink -f "$1")
+  local way=("$at")
+  while [ "$at" != / ]; do at=$(dirname "$at"); way=("$at" "${way[@]}"); done
+  for at in "${way[@]}"; do
+    mode=$(stat -c %a "$at")
+    if [ $((0$mode & 1)) -eq 0 ]; then echo "$at"; return; fi
+  done
+}
+
+place_of() {  # PYTHON: where its own files are
+  "$1" -c 'import sys; print(sys.base_prefix)'
+}
+
+find_python() {  # the first interpreter that is new enough; Debian 12 has 3.11, Ubuntu 24.04 3.12, Debian 13 3.13
+  local python first=''
+  for python in "${PYTHONS[@]}"; do
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue
+    # As root one that all users may read, as Debian's own: not that of a pyenv below /root.
+    if [ "$(id -u)" -ne 0 ] || [ -z "$(closed_to_others "$(place_of "$python")")" ]; then echo "$python"; return; fi
+    first=${first:-$python}
+  done
+  [ -n "$first" ] || fail "needs Python 3.11 or newer (Debian 12 and 13 and Ubuntu 24.04 have it as python3)"
+  echo "$first"
+}
+
+warn_of_closed_python() {  # PYTHON: root alone may read it, and so nobody else can run what is set up with it
+  local place closed
+  [ "$(id -u)" -eq 0 ] || return 0
+  for place in "$(place_of "$1")" "$1" "$(dirname "$1")"; do
+    closed=$(closed_to_others "$place")
+    if [ -n "$closed" ]; then
+      echo "setup: warning: only root may enter $closed, so other users, and the server of \`run --web\`, cannot run $1. Fix: chmod o+x $closed, or a Python and a checkout outside of it and: rm -r .venv && make setup" >&2
+      return
+    fi
+  done
 }
 
 apt_has() {  # whether apt can install this package

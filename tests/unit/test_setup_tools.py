@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -169,3 +172,47 @@ class TestPutOnPath:
         self.link.write_text("from elsewhere", encoding="utf-8")
         assert "stays as it is" in self.put().stdout
         assert self.link.read_text(encoding="utf-8") == "from elsewhere"
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a Python that others may not read is root's")
+
+
+def a_python(folder: Path, prefix: Path, version: str = "3, 12") -> Path:
+    """One that says where its files are, and how new it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    prefix.mkdir(parents=True, exist_ok=True)
+    old = f"import sys; sys.version_info = ({version}); sys.base_prefix = {str(prefix)!r}"
+    path = folder / "python3"
+    path.write_text(f"""#!/bin/sh\nexec {sys.executable} -c "{old}; exec(\\"\\"\\"$2\\"\\"\\")"\n""", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Where all users may go, as they may not below pytest's folders."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@needs_root
+def test_root_is_set_up_with_a_python_that_others_may_read(fakes: Fakes, open_folder: Path) -> None:
+    mine = a_python(open_folder / "pyenv", open_folder / "closed")
+    (open_folder / "closed").chmod(0o700)
+    theirs = a_python(open_folder / "usr", open_folder / "open")
+    old = a_python(open_folder / "old", open_folder / "open", "3, 9")
+    assert shell(f"PYTHONS=({old} {mine} {theirs}); find_python", fakes).stdout == f"{theirs}\n"
+    assert shell(f"PYTHONS=({old} {mine}); find_python", fakes).stdout == f"{mine}\n"
+    assert "needs Python 3.11 or newer" in shell(f"PYTHONS=({old}); find_python", fakes).stderr
+
+
+@needs_root
+def test_a_python_of_root_alone_is_told_with_the_fix(fakes: Fakes, open_folder: Path) -> None:
+    mine = a_python(open_folder / "pyenv", open_folder / "closed")
+    assert shell(f"warn_of_closed_python {mine}", fakes).stderr == ""
+    (open_folder / "closed").chmod(0o700)
+    told = shell(f"warn_of_closed_python {mine}", fakes).stderr
+    assert told.startswith(f"setup: warning: only root may enter {open_folder}/closed, so other users, and the server")
+    assert f"Fix: chmod o+x {open_folder}/closed" in told
+    assert told.count("\n") == 1
