@@ -20,9 +20,17 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """A link leads elsewhere, and opening a pipe would wait. Windows has neither flag."""
 
 
+_KEEPS_NONE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+
+
+class NoLocks(OSError):
+    """The file system of this file keeps no locks, as Lustre does without the mount option flock."""
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Hold the lock, and take the file away in the end. Raises BlockingIOError where another process holds it, OSError.
+    """Hold the lock, and take the file away in the end. Raises BlockingIOError where another process holds it, NoLocks,
+    other OSErrors.
 
     Children of this process that run no other program hold it too, and so do programs that are given the descriptor
     that this yields.
@@ -67,7 +75,7 @@ def _is_there(path: Path, file: int) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Some process holds the lock. Raises OSError where that cannot be told."""
+    """Some process holds the lock. Raises OSError where that cannot be told, NoLocks where nobody can hold one."""
     try:
         file = os.open(path, os.O_RDONLY | _PLAIN)
     except FileNotFoundError:
@@ -101,4 +109,9 @@ else:
     import fcntl
 
     def _lock(file: int, alone: bool) -> None:
-        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _KEEPS_NONE:
+                raise NoLocks(error.errno, error.strerror) from None
+            raise

@@ -8,12 +8,13 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
 from testbed.fabric.privileges import can_be_given_to
 from testbed.rundir.files import RecordError, read_json, write_failed, write_whole
-from testbed.rundir.lock import is_locked, locked
+from testbed.rundir.lock import NoLocks, is_locked, locked
 from testbed.state import is_root
 from testbed.terminal import say
 
@@ -53,7 +54,8 @@ def claimed(folder: Path) -> Iterator[None]:
     with being_written(folder):
         path = folder / OWNER
         try:
-            write_whole(path, json.dumps({"pid": os.getpid(), "pid_namespace": _pid_namespace()}))
+            about = {"pid": os.getpid(), "pid_namespace": _pid_namespace(), "pid_since": _begin_of(os.getpid())}
+            write_whole(path, json.dumps(about))
         except OSError as error:
             raise write_failed(path, error) from error
         yield
@@ -62,12 +64,20 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def being_written(folder: Path) -> Iterator[None]:
-    """Nobody else may write the folder. Raises RunError where another process does."""
+    """Nobody else may write the folder. Raises RunError where another process does.
+
+    Where the file system keeps no locks, a warning says that nobody notices a second one that begins at the same time.
+    """
     with ExitStack() as held:
         try:
             held.enter_context(locked(folder / LOCK))
         except BlockingIOError:
             raise RunError(f"{folder}: another process writes it") from None
+        except NoLocks as error:
+            if _writer_lives(folder):
+                raise RunError(f"{folder}: another process writes it") from None
+            _warn_of_no_locks(folder.parent, error.strerror)
+            held.callback((folder / LOCK).unlink, missing_ok=True)
         except OSError as error:
             raise write_failed(folder / LOCK, error) from error
         yield
@@ -129,8 +139,38 @@ def _was_claimed(folder: Path) -> bool:
 def _is_locked(folder: Path) -> bool:
     try:
         return is_locked(folder / LOCK)
+    except NoLocks:
+        return _writer_lives(folder)
     except OSError as error:
         raise RecordError(folder / LOCK, f"cannot be read: {error.strerror}") from None
+
+
+def _writer_lives(folder: Path) -> bool:
+    """By the process that owner.json names; one of another machine or container is taken to be alive."""
+    owner = read_json(folder / OWNER)
+    if owner is None:
+        return False
+    if not owner.get("pid_namespace") or owner["pid_namespace"] != _pid_namespace():
+        return True
+    return bool(owner.get("pid_since")) and owner["pid_since"] == _begin_of(owner.get("pid"))
+
+
+def _begin_of(pid: object) -> str:
+    """When a process began, in ticks since boot: its number may be another's later. Empty without /proc, or without
+    the process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+@cache
+def _warn_of_no_locks(folder: Path, why: str) -> None:
+    say(
+        f"warning: {folder}: its file system keeps no locks ({why}): let one process at a time write there, or give"
+        " another --out",
+        err=True,
+    )
 
 
 def _pid_namespace() -> str:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.rundir.lock import locked
+from testbed.rundir.lock import NoLocks, locked
 
 LOCK = ".lock"
 CELL, HUNT = "mrc-cell-", "mrc-hunt-"
@@ -54,12 +54,22 @@ def _made(prefix: str, held: ExitStack) -> Scratch:
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix))
         try:
-            return Scratch(path, held.enter_context(locked(path / LOCK)))
+            return Scratch(path, _held(path / LOCK, held))
         except (BlockingIOError, FileNotFoundError):  # one who clears up came between the file and its lock
             continue
         except OSError:
             shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def _held(path: Path, held: ExitStack) -> int:
+    """The lock; where the file system keeps none the file alone: then nobody clears up behind a process that dies."""
+    try:
+        return held.enter_context(locked(path))
+    except NoLocks:
+        file = os.open(path, os.O_RDWR)
+        held.callback(os.close, file)
+        return file
 
 
 def remove_left(*prefixes: str) -> list[Path]:

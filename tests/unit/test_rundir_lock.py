@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +17,9 @@ from calls import Call
 from recorded import record_run
 
 from testbed.errors import RunError, UsageError
-from testbed.rundir import lock
+from testbed.rundir import lock, ownership
 from testbed.rundir.ownership import LOCK, OWNER, abandoned, being_written, claimed, is_running, writer_of
+from testbed.rundir.scratch import CELL, remove_left, scratch
 
 HOLDS = """
 import sys
@@ -25,6 +28,11 @@ from testbed.rundir.ownership import claimed
 with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
+"""
+TINY = """
+name: tiny
+fabric: {planes: 1, t0_groups: 1, t1: 1, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
+workload: [{write: {pairs: [h0->h1], for: 1s}}]
 """
 ASKS = "import sys; from testbed.cli import main; sys.argv[0] = 'mrc-testbed'; main()"
 IN_ANOTHER_PID_NAMESPACE = ("unshare", "--fork", "--pid", "--kill-child")
@@ -188,3 +196,56 @@ def test_a_run_is_seen_through_another_mount_of_its_folder(folder: Path, tmp_pat
             [*IN_A_CONTAINER, "sh", "-c", shell, "sh", *given], capture_output=True, text=True, check=False
         )
     assert "running" in seen.stdout, seen.stderr
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Lustre without the mount option flock, or NFS with nolock."""
+
+    def refused(_file: int, _operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(fcntl, "flock", refused)
+    ownership._warn_of_no_locks.cache_clear()
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_file_system_without_locks_ends_no_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with claimed(folder):
+        assert is_running(folder)
+        assert writer_of(folder) == os.getpid()
+        with pytest.raises(RunError, match="another process writes it"), being_written(folder):
+            pass
+    assert not is_running(folder)
+    assert not (folder / LOCK).exists()
+    told = capsys.readouterr().err
+    assert told.startswith(f"warning: {folder.parent}: its file system keeps no locks (Function not implemented)")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_killed_run_is_known_without_locks(folder: Path) -> None:
+    with held_elsewhere(folder) as process:
+        assert is_running(folder)
+        process.kill()
+        process.wait()
+        assert abandoned(folder)
+    with being_written(folder):
+        assert not is_running(folder)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_folder_for_temporary_files_needs_no_lock_either(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch(CELL) as mine:
+        assert remove_left(CELL) == []
+        assert mine.path.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_run_without_locks_has_its_verdict(call: Call, tmp_path: Path) -> None:
+    tiny = tmp_path / "tiny.yaml"
+    tiny.write_text(TINY, encoding="utf-8")
+    assert call("run", str(tiny), "--virtual", "-q", "--out", str(tmp_path / "results")).status == 0
