@@ -42,12 +42,12 @@ class KernelPlace:
 
     def __init__(self, scenario: Scenario) -> None:
         from testbed.fabric import capabilities
-        from testbed.runner.options import fabric_options, require_files
+        from testbed.runner.options import fabric_options, require_limits
 
-        self._found = capabilities.probe()
         try:
+            require_limits(scenario)
+            self._found = capabilities.probe()
             capabilities.require(self._found)
-            require_files(scenario)
         except MissingCapability as lacking:
             raise MissingCapability(lacking.what, f"{lacking.fix}, {_ELSEWHERE}") from None
         self.options = fabric_options(scenario, self._found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from testbed.errors import MissingCapability
@@ -98,10 +98,15 @@ def refusal(what: str, number: int) -> MissingCapability:
 def _reasons(number: int) -> Iterator[tuple[str, str]]:
     if number in _NO_ROOM:
         for kind in _LIMITS:
-            name = f"user.max_{kind}_namespaces"
+            name = _limit_of(kind)
             if _sysctl(name) == 0:
                 yield f"this machine allows no {kind} namespaces ({name} is 0)", _set(name, _ENOUGH_NAMESPACES)
-        yield "there are as many namespaces as this machine allows, or as may be inside each other", "end some runs"
+        few = {_limit_of(kind): namespaces_allowed(kind) for kind in _LIMITS}
+        few = {name: limit for name, limit in few.items() if limit < _ENOUGH_NAMESPACES}
+        told = f" ({', '.join(f'{name} is {limit}' for name, limit in few.items())})" if few else ""
+        raised = f", or `sudo sysctl {' '.join(f'{name}={_ENOUGH_NAMESPACES}' for name in few)}`" if few else ""
+        what = "there are as many namespaces as this machine allows, or as may be inside each other"
+        yield f"{what}{told}", f"end some runs{raised}"
     if number != errno.EPERM:
         return
     if is_rootless():
@@ -113,6 +118,29 @@ def _reasons(number: int) -> Iterator[tuple[str, str]]:
             "the seccomp filter of a container or service forbids namespaces",
             "start the container with --privileged",
         )
+
+
+def _limit_of(kind: str) -> str:
+    """The sysctl that limits namespaces of this kind."""
+    return f"user.max_{kind}_namespaces"
+
+
+def namespaces_allowed(kind: str) -> int:
+    """How many namespaces of a kind (`user`, `net`, `mnt`, `pid`) this user may make here, those in use included."""
+    limit = _sysctl(_limit_of(kind))
+    return _ENOUGH_NAMESPACES if limit is None else limit
+
+
+def require_namespaces(needed: Mapping[str, int], what: str) -> None:
+    """Raises MissingCapability where this machine allows fewer namespaces of a kind than `what` needs."""
+    for kind, count in needed.items():
+        allowed = namespaces_allowed(kind)
+        if allowed < count:
+            name = _limit_of(kind)
+            raise MissingCapability(
+                f"{what} needs {count:,} {kind} namespaces, and this machine allows {allowed:,} ({name})",
+                _set(name, _ENOUGH_NAMESPACES),
+            )
 
 
 def _set(name: str, value: int) -> str:

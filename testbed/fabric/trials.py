@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -28,7 +29,7 @@ from testbed.fabric.capabilities import (
     TUNNEL_SOURCE,
     Capability,
 )
-from testbed.fabric.privileges import is_rootless
+from testbed.fabric.privileges import is_rootless, refusal
 from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
 from testbed.isolated import isolated_python
 
@@ -287,9 +288,12 @@ def _port_program() -> Capability:
 
 
 def _try(commands: list[str], expect: str) -> str:
-    """Run the commands in a fresh network namespace. Empty on success, else the error."""
+    """Run the commands in a fresh network namespace. Empty on success, else the error. Raises MissingCapability where
+    this machine allows no further namespace."""
     script = "set -e; ip link set dev lo up; " + "; ".join(commands)
     result = subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if "unshare failed" in result.stderr and os.strerror(errno.ENOSPC) in result.stderr:
+        raise refusal("a network namespace", errno.ENOSPC)
     if result.returncode != 0:
         # The last line is the error; tc may have printed warnings before it.
         return (result.stderr.strip() or "failed without a message").splitlines()[-1]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from testbed.fabric import capabilities
+from testbed.fabric import capabilities, privileges
 from testbed.fabric.capabilities import (
     FRR,
     HASH_SEED,
@@ -27,11 +27,15 @@ _FILES_PER_DAEMON = 20
 _FILES_PER_CAPTURE = 8
 
 
-def require_files(scenario: Scenario) -> None:
-    """Raises MissingCapability where the supervisor or a daemon would run out of open files."""
+def require_limits(scenario: Scenario) -> None:
+    """Raises MissingCapability where a run would have too few namespaces, processes or open files. To be called before
+    anything is tried: what the machine refuses then looks like a feature that it lacks."""
     from testbed.fabric import limits  # here, because it loads on Linux alone
 
-    supervisor = limits.files_needed(scenario.shape()) + _FILES_PER_CAPTURE * len(scenario.captures)
+    shape = scenario.shape()
+    privileges.require_namespaces(limits.namespaces_needed(shape), scenario.name)
+    limits.require_processes(limits.processes_needed(shape, scenario.plan().routing is Routing.BGP), scenario.name)
+    supervisor = limits.files_needed(shape) + _FILES_PER_CAPTURE * len(scenario.captures)
     limits.require_files(max(supervisor, _FILES_PER_DAEMON + _most_sockets(scenario)), scenario.name)
 
 

@@ -64,7 +64,7 @@ def test_users_that_a_namespace_maps(monkeypatch: pytest.MonkeyPatch, number: in
 
 def test_files_grow_with_the_fabric() -> None:
     small, large = (limits.files_needed(Shape(4, 2, 4, hosts, 10**7, 10**7)) for hosts in (1, 4))
-    assert large - small == 6 * 12
+    assert large - small == 6 * 13
     assert small > 9 * 26
 
 
@@ -92,3 +92,52 @@ def test_what_needs_more_files_than_there_may_be_is_refused(monkeypatch: pytest.
     limits.require_files(1024, "small")
     with pytest.raises(MissingCapability, match=r"^large needs 1,025 open files, .* is 1,024\. Fix: `sudo prlimit"):
         limits.require_files(1025, "large")
+
+
+SMALL = Shape(1, 2, 2, 2, 25_000_000, 20_000_000)
+
+
+@pytest.mark.parametrize("kind", ["user", "net", "mnt", "pid"])
+def test_a_limit_of_namespaces_is_named_before_anything_is_tried(
+    ordinary: dict[str, int], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(privileges, "needs_user_namespace", lambda: True)
+    needed = limits.namespaces_needed(SMALL)
+    ordinary[f"user.max_{kind}_namespaces"] = needed[kind]
+    privileges.require_namespaces(needed, "small")
+    ordinary[f"user.max_{kind}_namespaces"] = needed[kind] - 1
+    with pytest.raises(MissingCapability) as told:
+        privileges.require_namespaces(needed, "small")
+    allowed = f"this machine allows {needed[kind] - 1:,} (user.max_{kind}_namespaces)"
+    assert told.value.what == f"small needs {needed[kind]:,} {kind} namespaces, and {allowed}"
+    assert told.value.fix.startswith(f"`sudo sysctl user.max_{kind}_namespaces=10000`")
+
+
+def test_limits_that_are_used_up_are_named_with_their_values(ordinary: dict[str, int]) -> None:
+    ordinary.update({"user.max_net_namespaces": 40, "user.max_mnt_namespaces": 1 << 20})
+    told = privileges.refusal("unshare", errno.ENOSPC)
+    assert told.what.endswith("(user.max_net_namespaces is 40)")
+    assert told.fix == "end some runs, or `sudo sysctl user.max_net_namespaces=10000`"
+
+
+def test_a_cgroup_without_room_for_the_processes_is_named(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("0::/job\n")
+    job = tmp_path / "fs" / "job"
+    job.mkdir(parents=True)
+    (job / "pids.max").write_text("100\n")
+    (job / "pids.current").write_text("90\n")
+    with pytest.raises(
+        MissingCapability, match=r"needs about 11 processes, and its cgroup has room for 10 \(.*pids.max is 100"
+    ):
+        limits.require_processes(11, "small", tmp_path / "own", tmp_path / "fs")
+    limits.require_processes(10, "small", tmp_path / "own", tmp_path / "fs")
+    (job / "pids.max").write_text("max\n")
+    limits.require_processes(11, "small", tmp_path / "own", tmp_path / "fs")
+
+
+def test_a_user_may_have_too_few_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(privileges, "has_capability", lambda _: False)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
+    with pytest.raises(MissingCapability, match=r"needs about 31 processes, and the limit .`ulimit -u`. is 30"):
+        limits.require_processes(31, "small", tmp_path, tmp_path)
+    limits.require_processes(30, "small", tmp_path, tmp_path)
