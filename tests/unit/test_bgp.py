@@ -80,6 +80,12 @@ def test_next_hops_are_no_objects_of_the_kernel() -> None:
     assert "no zebra nexthop kernel enable" in zebra_text(PLAN.switches[0]).splitlines()
 
 
+def test_zebra_replaces_routes_in_one_step() -> None:
+    """Else a packet that comes between the old route and the new one is lost, in a switch that no fault touches."""
+    (line,) = (line for line in start_script(PLAN, PLAN.switches[0], WITH_BFD).splitlines() if "/zebra -P" in line)
+    assert " --v6-rr-semantics " in line
+
+
 def test_the_daemons_start_in_order_and_bash_can_read_how() -> None:
     script = start_script(PLAN, PLAN.switches[0], WITH_BFD)
     assert script.index("/zebra -P") < script.index("until [ -S") < script.index("/bfdd -P") < script.index("/bgpd -P")

@@ -26,6 +26,10 @@ _FIRST_ROUTER = IPv4Address("10.0.0.1")
 _MOST_NEXT_HOPS = 64
 _SOCKET_OF_ZEBRA = f"{RUN_FOLDER}/zserv.api"
 _ANNOUNCED = "ANNOUNCED"
+_MORE_OPTIONS = {"zebra": " --v6-rr-semantics"}
+"""zebra replaces a route of IPv6 in one step. Without this, and without next hops as objects of the kernel, it takes the
+old one away first, as old kernels needed it: packets that come in between meet no route. A switch loses none when next
+hops of a route come or go."""
 
 
 def autonomous_system(switch: Switch) -> int:
@@ -119,7 +123,7 @@ def _written(texts: dict[str, str]) -> Iterator[str]:
 def _started(daemons: list[str], texts: dict[str, str]) -> Iterator[str]:
     for daemon in daemons:
         config = f" -f {RUN_FOLDER}/{daemon}.conf" if daemon in texts else ""
-        yield f"{FRR}/{daemon} -P 0{config} --log file:{RUN_FOLDER}/{daemon}.log &"
+        yield f"{FRR}/{daemon} -P 0{config}{_MORE_OPTIONS.get(daemon, '')} --log file:{RUN_FOLDER}/{daemon}.log &"
         if daemon == "zebra":
             yield f"until [ -S {_SOCKET_OF_ZEBRA} ] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done"
     yield "wait -n"
