@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.nodes import start_on
+from testbed.cpus import usable_cpus
 from testbed.fabric import capabilities, trials
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -150,9 +151,7 @@ def measure_mrc(fabric: Fabric, options: FabricOptions) -> Result:
     packets = PAIRS * MESSAGES * MESSAGE_BYTES // PACKET_BYTES
     seconds = (max(ended.values()) - start_ns) / 1e9
     senders, receivers = [used[name] for name in names[:PAIRS]], [used[name] for name in names[PAIRS:]]
-    return Result(
-        packets / seconds, parts(packets, senders, receivers, total_s), total_s / seconds / (os.cpu_count() or 1)
-    )
+    return Result(packets / seconds, parts(packets, senders, receivers, total_s), total_s / seconds / usable_cpus())
 
 
 def _load(host: int, plan_job: JobPlan) -> dict[str, object]:
@@ -191,7 +190,7 @@ def measure_bare(fabric: Fabric) -> Result:
     return Result(
         packets / BARE_SECONDS,
         parts(packets, senders, receivers, total_s),
-        total_s / BARE_SECONDS / (os.cpu_count() or 1),
+        total_s / BARE_SECONDS / usable_cpus(),
     )
 
 
@@ -206,7 +205,7 @@ def compare(rounds: int) -> int:
         results["bare UDP"].append(measure_bare(fabric))
         results["MRC"].append(measure_mrc(fabric, options))
     medians = {name: statistics.median(row.pps for row in rows) for name, rows in results.items()}
-    print(f"{PAIRS} pairs through 3 switches, 4 KiB a packet, {os.cpu_count()} CPUs, {rounds} rounds, medians")
+    print(f"{PAIRS} pairs through 3 switches, 4 KiB a packet, {usable_cpus()} CPUs, {rounds} rounds, medians")
     print(f"{'':22}{'MRC':>10}{'bare UDP':>10}")
     print(f"{'packets a second':22}{medians['MRC']:10.0f}{medians['bare UDP']:10.0f}")
     print(

@@ -7,19 +7,20 @@ has a measurement of its own.
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from testbed.cpus import usable_cpus
 from testbed.state import state_paths
 from topos.budget import Capacity, budget, usual_capacity
 from topos.cost import MRC, Load
 from topos.shape import Shape
 
 FILE = "calibration.json"
+_USUAL_CPUS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ class Calibration:
 
 
 def machine() -> tuple[str, int, str]:
-    """Kernel, CPUs, name."""
-    return platform.release(), os.cpu_count() or 1, platform.node()
+    """Kernel, CPUs that this process may use, name."""
+    return platform.release(), usable_cpus(), platform.node()
 
 
 def state_file() -> Path:
@@ -119,10 +120,19 @@ def machine_capacity(transport: str) -> Capacity:
     """What this machine carries over a transport: as calibrated, else what is usual."""
     found = load_calibration()
     if found is None:
-        return usual_capacity(transport)
+        return _usual_here(transport)
     if found.stale():
-        return replace(usual_capacity(transport), known_by=f"two cores; the calibration is stale: {found.stale()}")
+        usual = _usual_here(transport)
+        return replace(usual, known_by=f"{usual.known_by.partition(',')[0]}; the calibration is stale: {found.stale()}")
     return found.capacity(transport)
+
+
+def _usual_here(transport: str) -> Capacity:
+    """What two cores carry as a rule; half of it where this process may use one alone."""
+    usual = usual_capacity(transport)
+    if usable_cpus() >= _USUAL_CPUS:
+        return usual
+    return replace(usual, pps=usual.pps / 2, known_by=usual.known_by.replace("two cores", "half of two cores", 1))
 
 
 def budget_warnings(shape: Shape, transport: str, written_planes: int, load: Load | None = None) -> tuple[str, ...]:

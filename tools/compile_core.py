@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from hosts import compiled  # noqa: E402
+from testbed.cpus import usable_cpus  # noqa: E402
 
 HEADERS = sysconfig.get_paths()["include"]
 FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
@@ -162,7 +163,7 @@ def make(target: Path, made_by: str) -> None:
         work, fresh = Path(folder), Path(beside) / "core"
         fresh.mkdir()
         libraries = generate_c(work, copy_sources(work))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(usable_cpus()) as pool:
             list(pool.map(lambda library: compile_c(work, *library, fresh), libraries))
         try_import(fresh)
         (fresh / _RECIPE).write_text(made_by, encoding="utf-8")

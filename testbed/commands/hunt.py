@@ -9,6 +9,7 @@ import typer
 
 from testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
 from testbed.consent import run_what_scenarios_name
+from testbed.cpus import usable_cpus
 from testbed.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ def hunt(
     bad input, 3 no try could be judged, 130 interrupted. docs/worlds.md has more.
     """
     run_what_scenarios_name()
-    import os
 
     from testbed.app.hunt.hunt import HuntLimits
     from testbed.app.hunt.hunt import hunt as hunt_in
@@ -67,7 +67,7 @@ def hunt(
     text = read_source(scenario).text if scenario == STANDARD_STREAM else ""
     request = HuntRequest(scenario, tuple(set_ or ()), move, text)
     times = confirm_runs if confirm else 0
-    limits = HuntLimits(seeds, jobs or os.cpu_count() or 1, seed, keep_going, shrink_runs, times)
+    limits = HuntLimits(seeds, jobs or usable_cpus(), seed, keep_going, shrink_runs, times)
     raise typer.Exit(hunt_in(request, limits, out, open_console(), _elsewhere(request, on, certs, insecure, jobs)))
 
 

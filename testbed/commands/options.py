@@ -152,12 +152,11 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
 
 def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     """Print warnings about expensive captures on standard error, once each."""
-    import os
-
+    from testbed.cpus import usable_cpus
     from testbed.pcap.budget import capture_warnings
     from testbed.scenario.transports import WorldKind
 
-    cpus = os.cpu_count() or 1
+    cpus = usable_cpus()
     on_kernel = (each for each in scenarios if each.world is WorldKind.KERNEL)
     found = (text for each in on_kernel for text in capture_warnings(each.captures, each.shape(), cpus))
     for warning in dict.fromkeys(found):

@@ -25,6 +25,7 @@ from testbed.commands.options import (
     note_left_out,
     sweep_of,
 )
+from testbed.cpus import usable_cpus
 from testbed.errors import ExitCode, UsageError
 from testbed.terminal import say
 
@@ -235,11 +236,10 @@ def _limits(retries: int, fetch: str, command: str) -> DriveLimits:
 
 
 def _local(jobs: int | None) -> Engine:
-    import os
 
     from testbed.sweep.engine_local import LocalEngine
 
-    return LocalEngine(jobs or os.cpu_count() or 1)
+    return LocalEngine(jobs or usable_cpus())
 
 
 def _engine(on: str, certs: Path, insecure: bool, jobs: int | None, sweep: SweepFolder) -> Engine:

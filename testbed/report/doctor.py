@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from rich.markup import escape
 
 from hosts import compiled
+from testbed.cpus import usable_cpus
 from testbed.errors import ExitCode
 from testbed.fabric.capabilities import Capability, probe
 from testbed.report.calibration import budget_lines
@@ -20,6 +22,7 @@ def show_doctor() -> int:
     for line in _lines(found):
         console.print(line, soft_wrap=True, markup=True)
     console.print(f"core     {compiled.described()}", soft_wrap=True)
+    console.print(f"cpus     {_cpus()}", soft_wrap=True)
     console.print("carries")
     for line in budget_lines():
         console.print(f"         {line}", soft_wrap=True)
@@ -31,6 +34,11 @@ def show_doctor() -> int:
     note = f" {worse} optional parts are missing; see above what is lost." if worse else ""
     console.print(f"[bold green]Ready.[/]{note}", markup=True)
     return ExitCode.PASS
+
+
+def _cpus() -> str:
+    usable, there = usable_cpus(), os.cpu_count() or 1
+    return str(there) if usable == there else f"{usable} of the {there} of this machine (affinity, or a cgroup's quota)"
 
 
 def _lines(found: list[Capability]) -> Iterator[str]:

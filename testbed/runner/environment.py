@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shlex
 import socket
@@ -15,6 +14,7 @@ from typing import Any
 
 from hosts import compiled
 from hosts.udp import RECEIVE_BUFFER_BYTES
+from testbed.cpus import usable_cpus
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.options import FabricOptions
 from testbed.fabric.privileges import is_rootless
@@ -43,7 +43,7 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "commit": commit(),
         "kernel": platform.release(),
         "machine": platform.machine(),
-        "cpus": os.cpu_count(),
+        "cpus": usable_cpus(),
         "python": platform.python_version(),
         "core": compiled.in_use(),
         "capabilities": {capability.name: capability.present for capability in found},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from testbed.cpus import usable_cpus
 
 from .runs import Run
 
@@ -20,7 +21,7 @@ BURNERS_A_CPU = 8
 @contextmanager
 def burners() -> Iterator[None]:
     """Processes that want every CPU, until the end of the block."""
-    count = BURNERS_A_CPU * (os.cpu_count() or 1)
+    count = BURNERS_A_CPU * usable_cpus()
     started = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield

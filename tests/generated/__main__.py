@@ -7,7 +7,6 @@ sudo .venv/bin/python -m tests.generated --seeds 10 --kernel
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import traceback
@@ -15,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from testbed.cpus import usable_cpus
 from testbed.errors import MissingCapability
 from tests.generated.oracle import wrong_with
 from tests.generated.scenario import cells_of, scenario_text
@@ -60,7 +60,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.generated", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many; 100")
     parser.add_argument("--first", type=int, default=1, help="the first of them; 1")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes; one a core")
+    parser.add_argument("--jobs", type=int, default=usable_cpus(), help="processes; one a core")
     parser.add_argument("--kernel", action="store_true", help="on this kernel, one after the other; needs root")
     return parser.parse_args()
 

@@ -31,7 +31,7 @@ ORDER = (
         "testbed.inputs",
         "testbed.consent",
     ),
-    "testbed.calibration",
+    *("testbed.cpus", "testbed.calibration"),
     *(
         "testbed.planner",
         "testbed.wireview",

@@ -27,9 +27,9 @@ _MOST_NEXT_HOPS = 64
 _SOCKET_OF_ZEBRA = f"{RUN_FOLDER}/zserv.api"
 _ANNOUNCED = "ANNOUNCED"
 _MORE_OPTIONS = {"zebra": " --v6-rr-semantics"}
-"""zebra replaces a route of IPv6 in one step. Without this, and without next hops as objects of the kernel, it takes the
-old one away first, as old kernels needed it: packets that come in between meet no route. A switch loses none when next
-hops of a route come or go."""
+"""zebra replaces a route of IPv6 in one step. Without this, and without next hops as objects of the kernel, it takes
+the old one away first, as old kernels needed it: packets that come in between meet no route. A switch loses none when
+next hops of a route come or go."""
 
 
 def autonomous_system(switch: Switch) -> int:
