@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.app.shell import about_ping, failed_command, terminal_kept
+from testbed.app.shell import about_ping, first_status, terminal_kept
 from testbed.errors import UsageError
 from testbed.fabric.running import prompt_beside
 from testbed.report.console import open_console
@@ -38,7 +38,7 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         )
         open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
-        return failed_command(prompt_beside(owner, plan, commands))
+        return first_status(prompt_beside(owner, plan, commands))
 
 
 def _the_one_going_on(out: Path) -> Path:

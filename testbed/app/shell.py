@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from testbed.errors import ExitCode, TestbedError, UsageError
 from testbed.fabric import capabilities
 from testbed.fabric.fabric import Fabric
+from testbed.fabric.prompt import Failed
 from testbed.fabric.sandbox import run_isolated
 from testbed.report.console import open_console
-from testbed.runner.options import fabric_options, require_files
+from testbed.runner.options import fabric_options, require_limits
 from testbed.scenario import Scenario
 from testbed.scenario.transports import WorldKind
 from testbed.terminal import say
@@ -27,9 +28,9 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     """
     if scenario.world is WorldKind.VIRTUAL:
         raise UsageError(f"{scenario.name} is in virtual time, which has no nodes to enter: add `--set world=kernel`")
+    require_limits(scenario)
     found = capabilities.probe()
     capabilities.require(found)
-    require_files(scenario)
     options = fabric_options(scenario, found)
     plan = scenario.plan()
     console = open_console()
@@ -45,7 +46,7 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
             return _refuse(error.strerror or str(error), ExitCode.INCONCLUSIVE)
         if not commands:
             console.print(_welcome(plan, options.delay), soft_wrap=True)
-        return failed_command(fabric.prompt(commands))
+        return first_status(fabric.prompt(commands))
 
     with terminal_kept():
         return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
@@ -69,9 +70,9 @@ def _refuse(reason: str, status: int) -> int:
     return status
 
 
-def failed_command(why: str) -> int:
-    """The exit code of single commands, of which one failed or, where `why` is empty, none."""
-    return _refuse(why, ExitCode.FAIL) if why else ExitCode.PASS
+def first_status(failed: Sequence[Failed]) -> int:
+    """The exit code of single commands: the status of the first that failed."""
+    return failed[0].status if failed else ExitCode.PASS
 
 
 def about_ping(delay: str) -> str:

@@ -43,7 +43,7 @@ _Commands = Annotated[
 def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -> None:
     """Build the fabric of a scenario and open Mininet's prompt on it; leaving the prompt removes it.
 
-    Commands may also be piped in. With -c the exit status is 1 when a command fails.
+    Commands may also be piped in. With -c all of them run, and the exit status is that of the first that fails.
     """
     run_what_scenarios_name()
     from testbed.fabric.capabilities import LINUX, require

@@ -6,7 +6,8 @@ Runs inside `sandbox.run_isolated`; leaving it removes everything.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ from testbed.fabric import commands, nodes, port_object, readback
 from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.bgp.daemons import BgpDaemons
 from testbed.fabric.bgp.watch import RouteChange, RouteWatch
+from testbed.fabric.catch_up import CatchUp
 from testbed.fabric.counters import PortCounters, ip_counters, queue_counters, udp_losses
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.ecmp import PlainFlow, switch_settings
@@ -26,7 +28,7 @@ from testbed.fabric.port_counts import IpCounts, LateArrivals, PortCounts, PortH
 from testbed.fabric.port_program import PortProgram, attach_lines
 from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
 from testbed.fabric.prediction import predicted_uplinks
-from testbed.fabric.prompt import prompt, run_commands
+from testbed.fabric.prompt import Failed, prompt_on
 from testbed.fabric.sandbox import network_of
 from testbed.fabric.tap import Tap, ring_blocks
 from topos.plan import Interface, Plan, Routing
@@ -59,6 +61,8 @@ class Fabric:
         self._counters: PortCounters | None = None
         self._program: PortProgram | None = None
         self._rates_bps: dict[str, int] = {}
+        self._link_of = {end: link.name for link in plan.links for end in link.ends}
+        self.catch_up = CatchUp()
         self._down: set[Interface] = set()
         self._off: set[str] = set()
         self.unplanned: Collection[Unplanned] = ()
@@ -89,7 +93,6 @@ class Fabric:
             fabric.routes = RouteWatch(plan, options, pids)
             fabric._bgp = BgpDaemons(plan, options, pids)
             fabric._bgp.start(plan.switch_by_name)
-        nodes.describe_links(fabric._net, plan)
         return fabric
 
     def converge(self) -> None:
@@ -136,6 +139,7 @@ class Fabric:
         Of the nodes `only`, routes of BGP may still be missing, because it takes its time; else it must have them all.
         Raises FabricError naming node and route of each drift.
         """
+        self._set_shapers(self.catch_up.rest())
         readback.verify(self._expected(), self.pids, self.pids if only is None else only, settled=only is None)
 
     def _expected(self) -> Expected:
@@ -146,15 +150,13 @@ class Fabric:
         """The Mininet node, for `cmd(...)`."""
         return self._net.nameToNode[name]
 
-    def prompt(self, commands: Sequence[str] = ()) -> str:
-        """Mininet's interactive prompt, or single commands as it runs them: up to the first that fails.
+    def prompt(self, commands: Sequence[str] = ()) -> list[Failed]:
+        """Mininet's interactive prompt, or single commands as it runs them. Returns those that failed.
 
-        Returns which command failed and why, or nothing.
+        What it runs is in shells beside those that hold the namespaces, which `exit` would end.
         """
-        if commands:
-            return run_commands(self._net, commands)
-        prompt(self._net)
-        return ""
+        with ExitStack() as started:
+            return prompt_on(self.plan, self.pids, started, commands)
 
     def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:
         """Start the daemon of a host at its end of a control channel. It ends with the sandbox at the latest."""
@@ -228,9 +230,25 @@ class Fabric:
             run_batch(TC, end.node, self.pids[end.node], commands.class_lines("change", end.name, rate_bps))
             if self._program is not None:
                 self._program.set_rate(end, before, rate_bps)
+        self.catch_up.forget(self.plan.link_by_name[link].ends)
         self._rates_bps[link] = rate_bps
         if rate_bps == self.plan.shape.port_rate_bps:
             del self._rates_bps[link]
+
+    def make_up_lost_time(self) -> None:
+        """Let shapers that are behind their links go faster, and those that have caught up as planned. To be called
+        every `catch_up.PERIOD_NS`. Does nothing in a fabric of plain shapers."""
+        if (program := self._program) is not None:
+            ends = (ends for ports in self.plan.ports.values() for ends in ports)
+            behind = ((sender, program.take_last_lateness(receiver)) for receiver, sender in ends)
+            self._set_shapers(self.catch_up.look(behind))
+
+    def _set_shapers(self, percent_faster: Mapping[Interface, int]) -> None:
+        lines: dict[str, list[str]] = {}
+        for port, percent in percent_faster.items():
+            rate_bps = self.rate_bps(self._link_of[port]) * (100 + percent) // 100
+            lines.setdefault(port.node, []).extend(commands.class_lines("change", port.name, rate_bps))
+        run_batches(TC, {node: self.pids[node] for node in lines}, lines)
 
     def rate_bps(self, link: str) -> int:
         """The current nominal rate of a link."""

@@ -5,21 +5,19 @@ Mininet's links, interfaces and clean-up are not used: they log errors and go on
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import pty
 import select
-import sys
-import termios
 from collections.abc import Mapping
 from typing import Any
 
 from testbed.errors import FabricError, MissingCapability
 from testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
+from testbed.fabric.node_shell import NodeShell
+from testbed.fabric.privileges import refusal
 from topos.plan import Interface, Plan
 
-_PROMPT = chr(127)
-"""Mininet marks the end of a command by this character."""
-_SHELL_TIMEOUT_MS = 20_000
 SHELL_OF = "mininet:"
 """The last argument of a node's shell is this and the node's name."""
 
@@ -58,46 +56,91 @@ class _Address:
 
 
 class FabricNode(Node):  # type: ignore[misc]
-    """A namespace with a shell. `address` is None for a switch. The shell is usable after `await_prompt`.
+    """A namespace with a shell. `address` is None for a switch. The shell is usable after `await_shell`.
 
-    The namespace is a new one, or that of process `beside`.
+    The namespace is a new one, which lasts as long as the shell, or that of process `beside`.
 
     Mininet starts one shell after the other and has each run `stty`; here all start at once with terminals set by us:
-    64 nodes in 0.15 s instead of 0.5 s (benchmarks/bringup.py).
+    64 nodes in 0.15 s instead of 0.5 s (benchmarks/bringup.py). And a command of Mininet is over at the first byte 127
+    in its output, and hangs where it ends the shell or leaves a quote open.
     """
 
     def __init__(self, name: str, address: str | None, beside: int | None = None) -> None:
         self.address = address
+        self.typed = False
         self._beside = beside
         super().__init__(name)
 
     def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802 (Mininet's name)
         """Start the shell in its namespace, without waiting for it."""
-        self.master, self.slave = pty.openpty()
-        _echo_off(self.slave)
         enter = ["mnexec", mnopts or "-cdn"]
         if self._beside is not None:
-            enter = ["nsenter", f"--net=/proc/{self._beside}/ns/net", "mnexec", "-cd"]
-        command = [*enter, "bash", "--norc", "--noediting", "+m", "-is", f"{SHELL_OF}{self.name}"]
-        environment = {**os.environ, **_plain_where_unseen(), "PS1": _PROMPT, "HISTFILE": ""}
-        self.shell = self._popen(
-            command, stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment, close_fds=False
-        )
-        self.pid = self.shell.pid
-        self.stdin = self.stdout = os.fdopen(self.master, "r")
-        self.pollOut = select.poll()
-        self.pollOut.register(self.stdout)
-        self.outToNode[self.master] = self.inToNode[self.master] = self
-        self.waiting = True
+            enter = ["nsenter", *_namespaces_of(self._beside), "mnexec", "-cd"]
+        self.shell: NodeShell | None = NodeShell(f"{SHELL_OF}{self.name}", enter)
+        self.pid = self.shell.process.pid
+        self.stdin = self.stdout = self.shell
+        self.outToNode[self.shell.fileno()] = self.inToNode[self.shell.fileno()] = self
 
-    def await_prompt(self) -> None:
+    def await_shell(self) -> None:
         """Wait until the shell accepts commands. Raises FabricError if it exits or stays silent."""
-        seen = ""
-        while not seen.endswith(_PROMPT):
-            if not self.pollOut.poll(_SHELL_TIMEOUT_MS) or self.shell.poll() is not None:
-                raise FabricError(self.name, "start a shell with mnexec", seen.strip() or "no answer")
-            seen += self.read(1024)
-        self.waiting = False
+        self.live_shell.await_start()
+
+    @property
+    def live_shell(self) -> NodeShell:
+        """The shell. Raises FabricError after `terminate`."""
+        if self.shell is None:
+            raise FabricError(self.name, "run a command", "its shell is gone")
+        return self.shell
+
+    @property
+    def waiting(self) -> bool:
+        """A command is running."""
+        return self.shell is not None and self.shell.waiting
+
+    @waiting.setter
+    def waiting(self, value: bool) -> None:
+        """Mininet sets what the shell knows by itself."""
+
+    def sendCmd(self, *args: Any, **_: Any) -> None:  # noqa: N802 (Mininet's name)
+        """Start a command; where `typed` is set it reads the node's terminal. Raises FabricError without a shell."""
+        if self.live_shell.ended:
+            raise FabricError(self.name, "run a command", "its shell has ended")
+        words = args[0] if len(args) == 1 and isinstance(args[0], list) else args
+        self.live_shell.send(" ".join(map(str, words)), self.typed)
+
+    def monitor(self, timeoutms: int | None = None, findPid: bool = True) -> str:  # noqa: N803 (Mininet's name)
+        """What the command has printed since the last call."""
+        return str(self.live_shell.read(timeoutms))
+
+    def watch(self, poll: select.poll) -> None:
+        """Have `poll` return when `monitor` has something to say."""
+        self.live_shell.watch(poll)
+
+    def write(self, data: str) -> None:
+        """What someone types at the node's terminal."""
+        self.live_shell.type(data)
+
+    def sendInt(self, intr: str = "") -> None:  # noqa: N802 (Mininet's name)
+        """Ctrl-C for the command that is running."""
+        self.live_shell.interrupt()
+
+    def renew_shell(self) -> None:
+        """A new shell for one that has ended. Raises FabricError where the namespace went with it."""
+        if self._beside is None:
+            raise FabricError(self.name, "start a shell", "the last one has ended, and its namespace with it")
+        self.cleanup()
+        self.startShell()
+        self.await_shell()
+
+    def terminate(self) -> None:
+        """End the shell and all that runs in it."""
+        self.cleanup()
+
+    def cleanup(self) -> None:
+        """End the shell."""
+        if self.shell is not None:
+            self.shell.end()
+            self.shell = None
 
     def defaultIntf(self) -> Any:  # noqa: N802 (Mininet's name)
         return _Address(self.address) if self.address else super().defaultIntf()
@@ -106,37 +149,47 @@ class FabricNode(Node):  # type: ignore[misc]
         return self.address
 
 
-def _plain_where_unseen() -> dict[str, str]:
-    """Disables colours: a node's shell has a terminal, where newer `ip` and `tc` print in colour even into a file."""
-    return {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
+def _namespaces_of(pid: int) -> list[str]:
+    """The network that this process holds, and its mounts (FRR's folders), where it knows our processes: /proc there
+    shows the processes of its own PID namespace alone."""
+    kinds = {"net": "net", "mount": "mnt"}
+    names = kinds if os.path.samefile(f"/proc/{pid}/ns/pid", "/proc/self/ns/pid") else ["net"]
+    return [f"--{name}=/proc/{pid}/ns/{kinds[name]}" for name in names]
 
 
-def _echo_off(terminal: int) -> None:
-    """Without this every command sent to the shell would appear in its output."""
-    settings = termios.tcgetattr(terminal)
-    settings[3] &= ~termios.ECHO
-    termios.tcsetattr(terminal, termios.TCSANOW, settings)
-
-
-def start_nodes(plan: Plan, beside: Mapping[str, int] | None = None) -> Mininet:
+def start_nodes(
+    plan: Plan, beside: Mapping[str, int] | None = None, started: contextlib.ExitStack | None = None
+) -> Mininet:
     """A shell for every host and switch of the plan, in namespaces of their own or in those of processes `beside`.
 
-    Raises MissingCapability without mnexec.
+    They end with this process, or with `started`. Raises MissingCapability without mnexec, FabricError.
     """
     log.setLogLevel("critical")
     Mininet.inited = True  # its init() would write sysctls of the whole machine
     net = Mininet(controller=None, build=False)
     addresses = {host.name: plan.address_of(host) for host in plan.hosts}
     pids = beside or {}
+    if started is not None:
+        started.callback(_terminate, net)
     try:
-        nodes = [FabricNode(name, addresses.get(name), pids.get(name)) for name in plan.node_names]
+        for name in plan.node_names:
+            net.nameToNode[name] = FabricNode(name, addresses.get(name), pids.get(name))
     except SystemExit as stop:  # Mininet's answer to a missing mnexec
         raise MissingCapability("mnexec is missing", "apt-get install mininet, or make setup") from stop
-    for node in nodes:
-        node.await_prompt()
+    for node in net.nameToNode.values():
+        try:
+            node.await_shell()
+        except FabricError as refused:
+            if os.strerror(errno.ENOSPC) in refused.detail:
+                raise refusal("a network namespace", errno.ENOSPC) from None
+            raise
         (net.hosts if node.address else net.switches).append(node)
-        net.nameToNode[node.name] = node
     return net
+
+
+def _terminate(net: Mininet) -> None:
+    for node in net.nameToNode.values():
+        node.terminate()
 
 
 def describe_links(net: Mininet, plan: Plan) -> None:

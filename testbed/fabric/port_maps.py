@@ -18,7 +18,9 @@ from topos.plan import FIRST_IFINDEX, Interface
 PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
-LATENESS = struct.Struct("2Q")
+LATENESS = struct.Struct("3Q")
+_LAST_AT = 16
+"""Of `last_ns` in it."""
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
@@ -66,7 +68,17 @@ def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int, late_ns: int) -
 
 def late_arrivals(latenesses: SharedArray, key: int) -> LateArrivals:
     """What came late at a port, until now."""
-    return LateArrivals(*LATENESS.unpack_from(latenesses.memory, latenesses.at(key)))
+    packets, most_ns, _ = LATENESS.unpack_from(latenesses.memory, latenesses.at(key))
+    return LateArrivals(packets, most_ns)
+
+
+def take_last_lateness(latenesses: SharedArray, key: int) -> int:
+    """How late the last packet was that came in at a port, in ns; 0 where none has since the last call."""
+    at = latenesses.at(key) + _LAST_AT
+    late_ns: int = _WORD.unpack_from(latenesses.memory, at)[0]
+    if late_ns:
+        _WORD.pack_into(latenesses.memory, at, 0)
+    return late_ns
 
 
 def queue_ns(queues: SharedArray, key: int) -> int:

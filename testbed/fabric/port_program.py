@@ -22,6 +22,7 @@ from testbed.fabric.port_maps import (
     port_hits,
     queue_ns,
     stretch_queue,
+    take_last_lateness,
 )
 from testbed.fabric.port_rules import RuleTable
 from testbed.fabric.sandbox import mount_bpffs
@@ -122,6 +123,10 @@ class PortProgram:
     def late_arrivals(self, port: Interface) -> LateArrivals:
         """Packets that came in at one port more than `late_ns` after they had left their link."""
         return late_arrivals(self._latenesses, port.ifindex - FIRST_IFINDEX)
+
+    def take_last_lateness(self, port: Interface) -> int:
+        """How late the last data packet was that came in at one port, in ns; 0 without one since the last call."""
+        return take_last_lateness(self._latenesses, port.ifindex - FIRST_IFINDEX)
 
     def hits(self, port: Interface) -> PortHits:
         """Packets of one port that were marked, trimmed, dropped, lost or corrupted."""

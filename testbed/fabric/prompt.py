@@ -5,36 +5,88 @@ from __future__ import annotations
 import cmd
 import contextlib
 import logging
+import os
 import select
 import signal
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mininet.cli import CLI
+from mininet.util import quietRun
 
+from testbed.errors import ExitCode, TestbedError
+from testbed.fabric.cables import Cables
 from testbed.fabric.mininet_parts import Mininet, Node, log
+from testbed.fabric.node_shell import shown_status
+from testbed.fabric.nodes import FabricNode, describe_links, start_nodes
+from testbed.interrupts import ignored_by_wish
+from testbed.terminal import say
+from topos.plan import Plan
+
+_TYPED_BYTES = 1024
+_END_OF_INPUT = "\x04"
+
+
+class Failed(NamedTuple):
+    """A command that did not end well. `status`: its own, or 1 where the prompt refused it."""
+
+    why: str
+    status: int
 
 
 class Prompt(CLI):  # type: ignore[misc]
     """Mininet's prompt, for names with hyphens, with answers on stdout.
 
-    `failed` is the last command that ended with a status other than 0 or that nobody knows, with the reason.
+    `failed`: how the last command failed, if it did. `on_fault`: what changes links and switches.
     """
 
     identchars = CLI.identchars + "-"
     readlineInited = True  # noqa: N815 (Mininet's name; else it would write ~/.mininet_history)
-    failed = ""
+    failed: Failed | None = None
+
+    def __init__(self, net: Mininet, cables: Cables) -> None:
+        self.cables = cables
+        super().__init__(net)
+
+    def onecmd(self, line: str) -> Any:
+        """A command, and what comes of it. An error of ours is one line, and the prompt goes on."""
+        self.failed = None
+        try:
+            return super().onecmd(line)
+        except TestbedError as error:
+            self._refuse(line, str(error))
+            return None
+
+    def _refuse(self, line: str, why: str) -> None:
+        self.failed = Failed(f"{line}: {why}", ExitCode.FAIL)
+        self.tell(why)
+
+    def tell(self, why: str) -> None:
+        """Say what no command says itself."""
+        say(f"*** {why}")
 
     def default(self, line: str) -> None:
         """A command on a node, or one that is not known."""
-        super().default(line)
         name, arguments, _ = self.parseline(line)
         if name not in self.mn:
-            self.failed = f"{line}: unknown command; NODE COMMAND, or one that `help` lists"
+            self._refuse(line, "unknown command; NODE COMMAND, or one that `help` lists")
         elif not arguments:
-            self.failed = f"{line}: has no command for {name}"
-        elif (status := self.mn[name].cmd("echo $?").strip()) != "0":
-            self.failed = f"{line}: status {status}"
+            self._refuse(line, f"has no command for {name}")
+        else:
+            node: FabricNode = self.mn[name]
+            node.typed = self.isatty()
+            super().default(line)
+            self._ended(line, node.live_shell.status)
+            if node.live_shell.ended:
+                self.tell(f"the shell of {name} has ended, here is a new one")
+                node.renew_shell()
+
+    def _ended(self, line: str, status: int) -> None:
+        """A command has ended; one that failed has said why, where it wanted to."""
+        if status:
+            self.failed = Failed(f"{line}: status {status}", status)
 
     def waitForNode(self, node: Node) -> None:  # noqa: N802 (Mininet's name)
         """Print what the command prints, until it has ended.
@@ -42,23 +94,70 @@ class Prompt(CLI):  # type: ignore[misc]
         What is typed meanwhile goes to the command. What comes from a file or a pipe does not: those are the commands
         that follow.
         """
-        if self.isatty():
-            super().waitForNode(node)
-            return
-        output = select.poll()
-        output.register(node.stdout, select.POLLIN)
+        sources = select.poll()
+        node.watch(sources)
+        keys = self.stdin.fileno() if self.isatty() else None
+        if keys is not None:
+            quietRun("stty -icanon min 1")
+            sources.register(keys, select.POLLIN)
         while node.waiting:
             try:
-                output.poll()
-                log.output(node.monitor())
+                ready = {source for source, _ in sources.poll()}
+                if keys in ready:
+                    self._pass_on(keys, node, sources)
+                if ready - {keys}:
+                    log.output(node.monitor(0))
             except KeyboardInterrupt:
                 node.sendInt()
+                self.interrupted()
+
+    @staticmethod
+    def _pass_on(keys: int, node: Node, sources: select.poll) -> None:
+        typed = os.read(keys, _TYPED_BYTES).decode(errors="replace")
+        if not typed:  # the terminal is gone
+            sources.unregister(keys)
+        node.write(typed or _END_OF_INPUT)
+
+    def interrupted(self) -> None:
+        """Ctrl-C has ended a command; at a prompt the next one can be given."""
+
+    def do_link(self, line: str) -> None:
+        """Cut the link between two nodes, or bring it back with its routes.
+        Usage: link NODE NODE up|down"""
+        self._change(line, "link NODE NODE up|down", 2, {"up": self.cables.up, "down": self.cables.down})
+
+    def do_switch(self, line: str) -> None:
+        """Take a switch's ports down and its table away, or bring both back.
+        Usage: switch NAME start|stop"""
+        self._change(line, "switch NAME start|stop", 1, {"start": self.cables.on, "stop": self.cables.off})
+
+    def _change(self, line: str, usage: str, names: int, changes: dict[str, Callable[..., None]]) -> None:
+        words = line.split()
+        if len(words) != names + 1 or words[-1] not in changes:
+            self._refuse(self.lastcmd or line, f"usage: {usage}")
+            return
+        changes[words[-1]](*words[:-1])
+
+    def do_sh(self, line: str) -> None:
+        """Run a command outside of the fabric.
+        Usage: sh COMMAND"""
+        ran = subprocess.run(["sh", "-c", line], stdin=None if self.isatty() else subprocess.DEVNULL, check=False)
+        self._ended(f"sh {line}", shown_status(ran.returncode))
+
+    def do_dpctl(self, line: str) -> None:
+        """There is no OpenFlow here."""
+        self._refuse(f"dpctl {line}", "the switches here are kernels, without OpenFlow: `NODE ip -6 route`")
+
+    def do_wait(self, line: str) -> None:
+        """There is no controller to wait for."""
+        self._refuse(f"wait {line}", "no switch here has a controller")
 
 
 class _Script(Prompt):
     """The prompt's commands without the prompt."""
 
-    def __init__(self, net: Mininet) -> None:
+    def __init__(self, net: Mininet, cables: Cables) -> None:
+        self.cables = cables
         self.mn, self.locals, self.inputFile = net, {"net": net}, None
         cmd.Cmd.__init__(self)
 
@@ -66,24 +165,64 @@ class _Script(Prompt):
         """Nobody types into a single command."""
         return False
 
+    def tell(self, why: str) -> None:
+        """Who runs the commands says what failed."""
 
-def prompt(net: Mininet) -> None:
-    """Mininet's interactive prompt, until the user leaves it or nobody reads its output any more."""
-    _answer_on_stdout("info")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # here Ctrl-C ends a command, and then the next one
-    with contextlib.suppress(BrokenPipeError):
-        Prompt(net)
+    def interrupted(self) -> None:
+        """Ctrl-C ends all of them."""
+        raise KeyboardInterrupt
 
 
-def run_commands(net: Mininet, commands: Iterable[str]) -> str:
-    """Run commands as the prompt does, up to the first that fails. Returns which one failed and why, or nothing."""
+def prompt_on(
+    plan: Plan, pids: Mapping[str, int], started: contextlib.ExitStack, commands: Sequence[str] = ()
+) -> list[Failed]:
+    """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
+
+    It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with
+    `started`. Returns those single commands that failed.
+    """
+    cables = Cables(plan, pids)
+    with _ended_by_signals():
+        net = start_nodes(plan, beside=pids, started=started)
+        describe_links(net, plan)
+        if commands:
+            return _run_commands(net, cables, commands)
+        _answer_on_stdout("info")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # here Ctrl-C ends a command, and then the next one
+        with contextlib.suppress(BrokenPipeError):
+            Prompt(net, cables)
+    return []
+
+
+def _run_commands(net: Mininet, cables: Cables, commands: Iterable[str]) -> list[Failed]:
+    """As the prompt does, one after the other, whatever comes of them."""
     _answer_on_stdout("output")
-    script = _Script(net)
+    failed = []
+    script = _Script(net, cables)
     for command in commands:
         script.onecmd(command)
-        if script.failed:
-            break
-    return script.failed
+        if script.failed is not None:
+            say(f"mrc-testbed: {script.failed.why}", err=True)
+            failed.append(script.failed)
+    return failed
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the prompt, whatever command is running; Ctrl-C is for that command."""
+
+    def end(number: int, _frame: object) -> None:
+        for each in ending:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(ExitCode.INTERRUPTED)
+
+    ending = [each for each in (signal.SIGTERM, signal.SIGHUP) if not ignored_by_wish(each)]
+    before = {each: signal.signal(each, end) for each in ending}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _answer_on_stdout(level: str) -> None:

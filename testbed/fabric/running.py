@@ -12,10 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from testbed.errors import FabricError, RunError
-from testbed.fabric.mininet_parts import Mininet
-from testbed.fabric.nodes import SHELL_OF, describe_links, start_nodes
+from testbed.fabric.nodes import SHELL_OF
 from testbed.fabric.privileges import needs_user_namespace
-from testbed.fabric.prompt import prompt, run_commands
+from testbed.fabric.prompt import Failed, prompt_on
 from testbed.fabric.sandbox import enter_user_namespace_of
 from topos.plan import Plan
 
@@ -30,12 +29,12 @@ class _RunIsOver(BaseException):
     """Past Mininet's prompt, which answers every Exception itself."""
 
 
-def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
+def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> list[Failed]:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
 
     It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
     alive. `owner` may go on, with the verdict or with the next run of a batch.
-    Returns which command failed and why, or nothing. Raises RunError where the run is not that far yet, or is over;
+    Returns those commands that failed. Raises RunError where the run is not that far yet, or is over;
     MissingCapability without root, in a run that is not this user's own.
     """
     shells = node_shells(owner)
@@ -50,29 +49,16 @@ def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> str:
         raise RunError(_IS_OVER) from None
 
 
-def _prompt_until_it_ends(supervisor: int, shells: Mapping[str, int], plan: Plan, commands: Sequence[str]) -> str:
+def _prompt_until_it_ends(
+    supervisor: int, shells: Mapping[str, int], plan: Plan, commands: Sequence[str]
+) -> list[Failed]:
     # Nobody is told any more while shells are ended, so that all of them are.
     with ExitStack() as started, _told_when_it_ends(supervisor):
-        net = _start_beside(shells, plan)
-        started.callback(_terminate, net)
-        describe_links(net, plan)
-        if commands:
-            return run_commands(net, commands)
-        prompt(net)
-    return ""
-
-
-def _start_beside(shells: Mapping[str, int], plan: Plan) -> Mininet:
-    try:
-        return start_nodes(plan, beside=shells)
-    except FabricError:
-        time.sleep(_NEWS_S)  # where the run has ended, that is the reason to tell
-        raise
-
-
-def _terminate(net: Mininet) -> None:
-    for node in net.values():
-        node.terminate()
+        try:
+            return prompt_on(plan, shells, started, commands)
+        except FabricError:
+            time.sleep(_NEWS_S)  # where the run has ended, that is the reason to tell
+            raise
 
 
 def _supervisor_of(shell: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from testbed.calibration import budget_warnings
+from testbed.cpus import usable_cpus
+from testbed.fabric import catch_up
 from testbed.fabric.capabilities import Capability
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -55,7 +56,7 @@ class KernelWorld:
         shape = scenario.shape()
         yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_load(scenario))
         yield from path_order_warnings(scenario, self._found)
-        yield from capture_warnings(scenario.captures, shape, os.cpu_count() or 1)
+        yield from capture_warnings(scenario.captures, shape, usable_cpus())
 
     def build(self, plan: Plan) -> Fabric:
         """Namespaces, links, routes, queues; and the process that delays the kernel's own protocols, where there is
@@ -83,7 +84,10 @@ class KernelWorld:
         self.cpus.begin()
         pids = {host: daemon.process.pid for host, daemon in self._daemons.items()}
         fabric = self._fabric
-        links = LinkLateness(fabric.late_arrivals, fabric.port_counts) if self.options.port_program else None
+        links = None
+        if self.options.port_program:
+            links = LinkLateness(fabric.late_arrivals, fabric.port_counts, lambda: fabric.catch_up.times)
+            self.loop.every(catch_up.PERIOD_NS, fabric.make_up_lost_time, self.loop.now_ns())
         return MachineWatch(pids, fabric.kernel_delay, links)
 
     def close(self) -> None:

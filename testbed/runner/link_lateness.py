@@ -25,11 +25,14 @@ class LinkLateness:
     """From here on: the share of late packets at the port where it is greatest."""
 
     def __init__(
-        self, late: Callable[[], Mapping[Port, LateArrivals]], counts: Callable[[], Mapping[Port, PortCounts]]
+        self,
+        late: Callable[[], Mapping[Port, LateArrivals]],
+        counts: Callable[[], Mapping[Port, PortCounts]],
+        caught_up: Callable[[], int],
     ):
-        """`late`, `counts`: those of every port so far."""
-        self._late, self._counts = late, counts
-        self._before = self._seen()
+        """`late`, `counts`: those of every port so far. `caught_up`: how often a shaper began to make up lost time."""
+        self._late, self._counts, self._caught_up = late, counts, caught_up
+        self._before, self._caught_up_before = self._seen(), caught_up()
 
     def _seen(self) -> dict[Port, _Seen]:
         counts = self._counts()
@@ -45,7 +48,7 @@ class LinkLateness:
             if share > worst:
                 most_ns = now.most_ns if now.most_ns > before.most_ns else 0
                 worst, found = share, {"node": node, "port": name, "packets": packets, "late": late, "most_ns": most_ns}
-        return {"share": round(worst, 5), **found}
+        return {"share": round(worst, 5), **found, "caught_up": self._caught_up() - self._caught_up_before}
 
 
 def _arrived(counts: PortCounts) -> int:

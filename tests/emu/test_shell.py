@@ -67,13 +67,73 @@ def test_commands_from_a_pipe_are_not_eaten_by_the_command_before() -> None:
     assert ran.returncode == 0
 
 
-def test_single_commands_print_what_they_print_and_one_that_fails_ends_them() -> None:
-    ran = ask("shell", *SMALL, "-c", "h0 echo one", "-c", "h0 ls /nonexistent", "-c", "h0 echo three")
-    assert ran.stdout.splitlines() == ["one", "ls: cannot access '/nonexistent': No such file or directory"]
-    assert (ran.returncode, ran.stderr) == (1, "mrc-testbed: h0 ls /nonexistent: status 2\n")
-    unknown = ask("shell", *SMALL, "-c", "h99 ls")
-    assert unknown.returncode == 1
-    assert "h99 ls: unknown command" in unknown.stderr
+def test_single_commands_print_what_they_print_and_all_of_them_run() -> None:
+    ran = ask("shell", *SMALL, "-c", "h0 echo one", "-c", "h0 ls /nonexistent", "-c", "h99 ls", "-c", "h0 echo four")
+    assert ran.stdout.splitlines() == ["one", "ls: cannot access '/nonexistent': No such file or directory", "four"]
+    assert ran.returncode == 2, "that of the first that fails"
+    first, second = ran.stderr.splitlines()
+    assert first == "mrc-testbed: h0 ls /nonexistent: status 2"
+    assert "h99 ls: unknown command" in second
+
+
+def test_what_ends_breaks_or_stops_a_shell_is_one_failed_command() -> None:
+    odd = [
+        "h0 exit 3",
+        "h0 kill -9 $$",
+        "h0 printf 'a\\177b\\n'",
+        "h0 echo it's",
+        "h0 cat",
+        "sh exit 5",
+        "link h0 h1 up",
+    ]
+    ran = ask("shell", *SMALL, *(word for command in odd for word in ("-c", command, "-c", "h1 echo after")))
+    assert ran.returncode == 3, ran.stderr
+    assert ran.stdout.count("after\n") == len(odd)
+    assert "a\x7fb\n" in ran.stdout
+    assert [line.rpartition(": ")[2] for line in ran.stderr.splitlines()] == [
+        "status 3", "status 137", "status 2", "status 5", "no link between h0 and h1; `links` lists them",
+    ]  # fmt: skip
+
+
+def test_sigterm_ends_a_prompt_whatever_its_command_does(tmp_path: Path) -> None:
+    mark = f"{MARK}=term{os.getpid()}"
+    shell = subprocess.Popen(
+        [*COMMAND, "shell", *SMALL, "-c", "h0 echo started; sleep 1000", "-c", "h0 echo never"],
+        env={**os.environ, MARK: mark.partition("=")[2]}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert shell.stdout is not None
+    assert shell.stdout.readline() == "started\n"
+    shell.send_signal(signal.SIGTERM)
+    out, err = shell.communicate(timeout=20)
+    assert (shell.returncode, out, err) == (130, "", "")
+    await_gone(mark)
+
+
+def test_a_link_or_switch_comes_back_as_a_fault_heals_it() -> None:
+    link, ping = "link p0-t0-0 p0-t1-1", "h0 ping -c1 -W2 -q h5 | grep -c ' 0% packet loss'"
+    # The order in which the kernel lists routes is that of their making.
+    shown = [f"{node} ip -6 route show table all | sort; ip -6 neigh | sort; echo =" for node in ("p0-t0-0", "p0-t1-1")]
+    changes = [f"{link} down", f"{link} up", f"{link} up", "switch p0-t1-1 stop", "switch p0-t1-1 start"]
+    commands = [
+        *shown,
+        changes[0],
+        *shown,
+        changes[1],
+        *shown,
+        ping,
+        changes[2],
+        changes[3],
+        *shown,
+        changes[4],
+        *shown,
+    ]
+    ran = ask("shell", *SMALL, *(word for command in commands for word in ("-c", command)))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    near, far, _, far_down, near_up, far_up, *_, far_off, near_on, far_on, _ = ran.stdout.split("=\n")
+    assert far_down != far
+    assert len(far_off) < len(far_down)
+    assert near_up == near == near_on
+    assert far_up == far == far_on
 
 
 def attached(run: Run, *options: str, typed: str = "") -> subprocess.CompletedProcess[str]:

@@ -28,6 +28,7 @@ OF_THE_KERNEL = {
         for name in (
             *(
                 "batch",
+                "cables",
                 "counters",
                 "delay",
                 "fabric",
@@ -36,6 +37,7 @@ OF_THE_KERNEL = {
                 "limits",
                 "live",
                 "mininet_parts",
+                "node_shell",
                 "nodes",
                 "path_order",
                 "port_program",

@@ -61,6 +61,7 @@ struct counts {
 
 struct lateness {
 	__u64 packets, most_ns;
+	__u64 last_ns; /* of the last packet that waits for all; whoever reads it sets it to 0 */
 };
 
 struct rule {
@@ -364,7 +365,7 @@ static __always_inline int take_in(struct __sk_buff *skb)
 
 /* Count a packet that the shaper before this port, or the kernel, kept longer than its wire: packets of a link come
    from one CPU at a time. */
-static __always_inline void note_lateness(const struct __sk_buff *skb)
+static __always_inline void note_lateness(struct __sk_buff *skb)
 {
 	__u32 key = skb->ifindex - FIRST_IFINDEX;
 	struct port *port = bpf_map_lookup_elem(&ports, &key);
@@ -372,10 +373,14 @@ static __always_inline void note_lateness(const struct __sk_buff *skb)
 	__s32 ticks = (__u32)(bpf_ktime_get_ns() >> TICK_SHIFT) - skb->hash;
 	__u64 late_ns = ticks > 0 ? (__u64)ticks << TICK_SHIFT : 0;
 
-	if (!port || !skb->hash || late_ns <= port->late_ns)
+	if (!port || !skb->hash)
 		return;
 	lateness = bpf_map_lookup_elem(&latenesses, &key);
 	if (!lateness)
+		return;
+	if (!is_high(headers_of(skb)))
+		*(volatile __u64 *)&lateness->last_ns = late_ns;
+	if (late_ns <= port->late_ns)
 		return;
 	lateness->packets++;
 	if (late_ns > lateness->most_ns)
