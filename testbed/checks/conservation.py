@@ -10,7 +10,7 @@ Of kernel TCP no host counts its packets by class, so the books begin and end at
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from topos.plan import Interface, Plan
 
@@ -31,11 +31,13 @@ class Books:
 
     `ports`: by (node, port), the fields of the port program's PortCounts and the kernel's `tx_packets`, `rx_packets`,
     `queue_drops_high`, `queue_drops_data`; `hosts`: by host with a daemon, `data_sent`, `packets_out`, `packets_in`,
-    `send_errors`, `strangers`, `socket_drops`; None where hosts do not count them. Raises KeyError for a missing count.
+    `send_errors`, `strangers`, `socket_drops`; None where hosts do not count them; `no_routes`: by switch, packets for
+    which its kernel had no route, where a protocol makes routes. Raises KeyError for a missing count.
     """
 
     ports: Ports
     hosts: Mapping[str, Figures] | None
+    no_routes: Mapping[str, int] = field(default_factory=dict)
 
     def host(self, name: str) -> Figures | None:
         """The counts of a host, which may take no part; None where hosts have none."""
@@ -72,8 +74,9 @@ class Drop:
 @dataclass(frozen=True, slots=True)
 class Class:
     """What became of the packets of one class. `dropped` by reason: `rule` (injected), `queue` (virtual queue over its
-    limit), `shaper` (a real queue full), `fault` (link down, switch without table), `refused` (by the sender's own
-    kernel). Data: `sent` = `arrived` + trimmed + dropped. High class: `sent` + trimmed = `arrived` + dropped."""
+    limit), `shaper` (a real queue full), `fault` (link down, switch without table), `no route` (by a switch whose
+    kernel counted it, beside no link that was down), `refused` (by the sender's own kernel). Data: `sent` = `arrived` +
+    trimmed + dropped. High class: `sent` + trimmed = `arrived` + dropped."""
 
     sent: int
     arrived: int
@@ -130,11 +133,13 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str], copied_link
     drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links)) if drop.data or drop.high)
     refused = [_refused(books, plan, host.name) for host in plan.hosts if not _cut(plan, host.name, broken_links)]
     data_sent, high_sent = _sent(plan, books)
+    routeless = [_routeless(books, plan, switch.name, broken_links) for switch in plan.switches]
     data_dropped = {
         "rule": sum(drop.data for drop in drops if drop.ruled),
         "queue": _total(ports, "out_dropped"),
         "shaper": _total(ports, "queue_drops_data"),
         "fault": sum(drop.data for drop in drops if not drop.ruled),
+        "no route": sum(data for data, _ in routeless),
         "refused": sum(data for data, _ in refused),
     }
     high_dropped = {
@@ -142,6 +147,7 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str], copied_link
         "queue": _total(ports, "out_control_dropped"),
         "shaper": _total(ports, "queue_drops_high"),
         "fault": sum(drop.high for drop in drops if not drop.ruled),
+        "no route": sum(high for _, high in routeless),
         "refused": sum(high for _, high in refused),
     }
     return Ledger(
@@ -250,9 +256,21 @@ def _link_missing(out: Figures, into: Figures) -> tuple[int, int]:
 
 def _through(books: Books, plan: Plan, switch: str, excuses: _Excuses) -> Iterator[Gap]:
     data, high = _switch_missing(books, plan, switch)
+    data_routeless, high_routeless = _routeless(books, plan, switch, excuses.cut)
     links = _names(plan, switch)
-    yield excuses.gap(switch, "data packets", data, links)
-    yield excuses.gap(switch, "high class packets", high, links)
+    yield excuses.gap(switch, "data packets", data - data_routeless, links)
+    yield excuses.gap(switch, "high class packets", high - high_routeless, links)
+
+
+def _routeless(books: Books, plan: Plan, switch: str, broken: Collection[str]) -> tuple[int, int]:
+    """Data and high class packets that a switch lost because it had no route for them, as its kernel counted. Beside a
+    link that was down it was the fault."""
+    count = 0 if _cut(plan, switch, broken) else books.no_routes.get(switch, 0)
+    if not count:
+        return 0, 0
+    data, high = (max(0, missing) for missing in _switch_missing(books, plan, switch))
+    data = min(data, count)
+    return data, min(high, count - data)
 
 
 def _names(plan: Plan, node: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from testbed.checks.conservation import Drop, Ledger, balance
 from testbed.checks.derived import derived
@@ -39,9 +39,17 @@ def ledger_of(record: RunRecord) -> Ledger | Ignorance:
         plain = record.environment.get("switch_ports") != "port program"
         return Ignorance("not counted by class: switch ports are plain shapers" if plain else "the run ended early")
     try:
-        return balance(record.plan, record.books, record.cut_links, record.copied_links)
+        books = replace(record.books, no_routes=_no_routes(record))
+        return balance(record.plan, books, record.cut_links, record.copied_links)
     except KeyError as error:
         return Ignorance(f"counters.json lacks {error}")
+
+
+def _no_routes(record: RunRecord) -> dict[str, int]:
+    """By switch, as its kernel counted; empty where no protocol makes routes."""
+    told = (record.fidelity or {}).get("no_routes")
+    counts = told.items() if isinstance(told, dict) else ()
+    return {switch: count for switch, count in counts if isinstance(count, int) and count > 0}
 
 
 def drops_of(record: RunRecord, fault: str) -> FaultDrops | Ignorance:

@@ -85,6 +85,12 @@ def _ip_counts(pid: int, node: str, ports: Collection[str]) -> IpCounts:
     return IpCounts(icmp_in + rows["Ip6InHdrErrors"], icmp_out, multicast)
 
 
+def no_routes(pids: Mapping[str, int]) -> dict[str, int]:
+    """By node, packets for which its kernel had no route; those nodes that had any."""
+    counts = {node: _table(open_of(pid, node, "net/snmp6"))["Ip6InNoRoutes"] for node, pid in pids.items()}
+    return {node: count for node, count in counts.items() if count}
+
+
 def _table(descriptor: int) -> dict[str, int]:
     with open(descriptor, encoding="ascii") as table:
         return {name: int(count) for name, count in (line.split() for line in table)}

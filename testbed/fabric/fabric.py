@@ -17,7 +17,7 @@ from testbed.fabric.batch import IP, TC, run_batch, run_batches
 from testbed.fabric.bgp.daemons import BgpDaemons
 from testbed.fabric.bgp.watch import RouteChange, RouteWatch
 from testbed.fabric.catch_up import CatchUp
-from testbed.fabric.counters import PortCounters, ip_counters, queue_counters, udp_losses
+from testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from testbed.fabric.delay import KernelDelay
 from testbed.fabric.ecmp import PlainFlow, switch_settings
 from testbed.fabric.expected import Expected, Unplanned
@@ -355,6 +355,10 @@ class Fabric:
     def ip_counts(self) -> dict[str, IpCounts]:
         """What IPv6 of every node counted."""
         return ip_counters(self.pids, {node: [own.name for own, _ in ends] for node, ends in self.plan.ports.items()})
+
+    def no_routes(self) -> dict[str, int]:
+        """By switch, packets for which its kernel had no route; those switches that had any."""
+        return no_routes({switch: self.pids[switch] for switch in self.plan.switch_by_name})
 
     def receive_drops(self) -> int:
         """Datagrams lost in full receive buffers of all hosts and switches."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,15 @@ class MachineWatch:
     such."""
 
     def __init__(
-        self, pids: dict[str, int], delay: KernelDelay | None = None, links: LinkLateness | None = None
+        self,
+        pids: dict[str, int],
+        delay: KernelDelay | None = None,
+        links: LinkLateness | None = None,
+        no_routes: Callable[[], dict[str, int]] | None = None,
     ) -> None:
+        """`no_routes`: what switches had no route for, where a protocol makes routes."""
         self._pids = pids
+        self._no_routes = no_routes
         self._delay, self._links = delay, links
         if delay is not None:
             delay.begin_figures()
@@ -81,8 +88,12 @@ class MachineWatch:
 
     def at_rest(self) -> dict[str, Any]:
         """The figures of the delay line and of links. Raises FabricError if the delay line has ended."""
-        delay = {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
-        return delay if self._links is None else {**delay, "late_on_links": self._links.figure()}
+        figures: dict[str, Any] = {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
+        if self._links is not None:
+            figures["late_on_links"] = self._links.figure()
+        if self._no_routes is not None:
+            figures["no_routes"] = self._no_routes()
+        return figures
 
     def unavailable(self) -> dict[str, str]:
         """Figures that this kernel does not have."""

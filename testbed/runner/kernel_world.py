@@ -26,7 +26,7 @@ from testbed.runner.world import OnEvent
 from testbed.scenario import Scenario
 from testbed.scenario.captures import LinkCapture
 from testbed.scenario.load import offered_load
-from topos.plan import Plan
+from topos.plan import Plan, Routing
 
 
 class KernelWorld:
@@ -88,7 +88,8 @@ class KernelWorld:
         if self.options.port_program:
             links = LinkLateness(fabric.late_arrivals, fabric.port_counts, lambda: fabric.catch_up.times)
             self.loop.every(catch_up.PERIOD_NS, fabric.make_up_lost_time, self.loop.now_ns())
-        return MachineWatch(pids, fabric.kernel_delay, links)
+        learns = fabric.plan.routing is Routing.BGP
+        return MachineWatch(pids, fabric.kernel_delay, links, fabric.no_routes if learns else None)
 
     def close(self) -> None:
         """End what is no daemon. The namespaces end with this process."""

@@ -194,3 +194,17 @@ def test_a_host_without_a_daemon_must_hear_nothing() -> None:
     walk = walked(3)
     del walk.hosts["h2"]
     assert {gap.place for gap in walk.balance().unexplained} == {"NIC of h2", "sockets of h2"}
+
+
+def test_what_a_switch_had_no_route_for_is_explained_by_its_own_count_and_no_more() -> None:
+    walk = walked(1)
+    lost = {"out_data": 3, "out_passed": 3, "tx_packets": 3}, {"in_data": 3, "rx_packets": 3}
+    walk.hosts["h0"].update({"data_sent": 3, "packets_out": 3})
+    walk.ports["p0-t0-0", "down0"].update(lost[1])
+    walk.ports["p0-t0-0", "up0"].update(lost[0])
+    walk.ports["p0-t1-0", "down0"].update(lost[1])  # and no further
+    for count, left in ((0, 3), (1, 2), (3, 0), (9, 0)):
+        ledger = balance(walk.plan, Books(walk.ports, walk.hosts, {"p0-t1-0": count}), ())
+        assert [(gap.place, gap.missing) for gap in ledger.unexplained] == [("p0-t1-0", left)] * bool(left)
+        assert ledger.data.dropped["no route"] == 3 - left
+        assert ledger.high.dropped["no route"] == 0
