@@ -75,7 +75,7 @@ class FabricNode(Node):  # type: ignore[misc]
         """Start the shell in its namespace, without waiting for it."""
         enter = ["mnexec", mnopts or "-cdn"]
         if self._beside is not None:
-            enter = ["nsenter", *_namespaces_of(self._beside), "mnexec", "-cd"]
+            enter = ["nsenter", *_namespaces_of(self._beside, self.name), "mnexec", "-cd"]
         self.shell: NodeShell | None = NodeShell(f"{SHELL_OF}{self.name}", enter)
         self.pid = self.shell.process.pid
         self.stdin = self.stdout = self.shell
@@ -149,11 +149,14 @@ class FabricNode(Node):  # type: ignore[misc]
         return self.address
 
 
-def _namespaces_of(pid: int) -> list[str]:
+def _namespaces_of(pid: int, node: str) -> list[str]:
     """The network that this process holds, and its mounts (FRR's folders), where it knows our processes: /proc there
-    shows the processes of its own PID namespace alone."""
+    shows the processes of its own PID namespace alone. Raises FabricError if the process is gone."""
     kinds = {"net": "net", "mount": "mnt"}
-    names = kinds if os.path.samefile(f"/proc/{pid}/ns/pid", "/proc/self/ns/pid") else ["net"]
+    try:
+        names = kinds if os.path.samefile(f"/proc/{pid}/ns/pid", "/proc/self/ns/pid") else ["net"]
+    except FileNotFoundError:
+        raise FabricError(node, "enter its namespace", "its shell is gone; was it killed?") from None
     return [f"--{name}=/proc/{pid}/ns/{kinds[name]}" for name in names]
 
 
