@@ -45,6 +45,7 @@ class KernelPlace:
         from testbed.runner.options import fabric_options, require_limits
 
         try:
+            capabilities.require([capabilities.LINUX])
             require_limits(scenario)
             self._found = capabilities.probe()
             capabilities.require(self._found)
