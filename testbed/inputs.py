@@ -3,7 +3,10 @@ spreadsheets on Windows write it (Unicode 15, section 23.8)."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -16,11 +19,39 @@ _MOST_BYTES = 1 << 24
 """Of standard input, which is kept, because a command may read its files more than once."""
 
 
+class _OfOthers:
+    """The folder of somebody else, and what its files held when they were read."""
+
+    folder: Path | None = None
+    known: dict[Path, bytes]
+
+
+@contextmanager
+def files_of_others(folder: Path) -> Iterator[None]:
+    """Meanwhile each file in this folder is read once, however often it is asked for, and none through a link: whoever
+    it belongs to may swap it at any time."""
+    _OfOthers.folder, _OfOthers.known = folder, {}
+    try:
+        yield
+    finally:
+        _OfOthers.folder = None
+
+
+def _read_once(path: Path) -> bytes:
+    if path not in _OfOthers.known:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(file, "rb") as content:
+            _OfOthers.known[path] = content.read(_MOST_BYTES)
+    return _OfOthers.known[path]
+
+
 def input_bytes(path: Path, most: int = _MOST_BYTES) -> bytes:
     """The first `most` bytes of a file, which may be a pipe or never end, or of standard input. Raises OSError,
     ValueError."""
     if path == STANDARD_STREAM:
         return _all_of(sys.stdin.buffer)[:most]
+    if path.parent == _OfOthers.folder:
+        return _read_once(path)[:most]
     with path.open("rb") as content:
         return content.read(most)
 

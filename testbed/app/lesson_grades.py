@@ -8,6 +8,7 @@ from pathlib import Path
 
 from testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
 from testbed.errors import MissingCapability, RunError, UsageError
+from testbed.inputs import files_of_others
 from testbed.lessons.grade import LessonMark
 from testbed.lessons.grades import GradedWork, as_csv, students_of
 from testbed.lessons.work import (
@@ -43,7 +44,9 @@ def grade_all(
     rows = [_not_graded_yet(folder, names[folder]) for folder in folders]
     _write(out, rows)  # a table of an earlier call would tell of that one if this call is killed
     for index, folder in enumerate(folders):
-        rows[index] = replace(_graded(folder, teachers, options, seed_by_name, console), student=names[folder])
+        with files_of_others(folder):
+            graded = _graded(folder, teachers, options, seed_by_name, console)
+        rows[index] = replace(graded, student=names[folder])
         tell(rows[index])
         _write(out, rows)
     return rows

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import ExitCode, MissingCapability, UsageError
+from testbed.inputs import files_of_others, input_bytes
 from testbed.lessons import new
 from testbed.lessons.beside import beside
 from testbed.lessons.grades import lesson_folders
@@ -246,6 +247,27 @@ def test_a_lesson_is_begun_anew_through_no_link(lesson: Lesson, tmp_path: Path) 
     assert lesson("restore", "eve").status == 0
     assert not list(tmp_path.glob("new-*"))
     assert not (tmp_path / "eve/scenario.yaml").is_symlink()
+
+
+def test_who_grades_reads_a_file_once_and_no_link_that_comes_after_the_look(
+    lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson("start", "mine", "class/eve")
+    (tmp_path / "secret").write_text("root: hash\n")
+    (tmp_path / "class/eve/scenario.yaml").unlink()
+    (tmp_path / "class/eve/scenario.yaml").symlink_to(tmp_path / "secret")
+    monkeypatch.setattr("testbed.lessons.work.own_plain", lambda path: path)
+    assert lesson("grade", "class/eve", "--virtual", "--lesson", "mine").status == 0
+    told = (tmp_path / "grades.csv").read_text()
+    assert "cannot be read: Too many levels of symbolic links" in told
+    assert "hash" not in told
+    file = tmp_path / "plain.yaml"
+    file.write_text("first")
+    with files_of_others(tmp_path):
+        before = input_bytes(file)
+        file.write_text("second")
+        assert input_bytes(file) == before == b"first"
+    assert input_bytes(file) == b"second"
 
 
 def test_who_grades_runs_no_student_s_code_whatever_the_file_was_when_it_was_looked_at(
