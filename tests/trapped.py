@@ -62,6 +62,7 @@ class Trapped:
         done = subprocess.run(
             command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120, check=False
         )
-        assert sorted(path.name for path in self._marks.iterdir()) == []
+        trapped = sorted(path.name for path in self._marks.iterdir())
+        assert not trapped, f"of the folder was run: {', '.join(trapped)}"
         assert status in (None, done.returncode), done.stdout + done.stderr
         return done.stdout
