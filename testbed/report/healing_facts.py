@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from testbed.checks.amounts import MeasuredDuration
-from testbed.checks.healing import Healing, healings
+from testbed.checks.healing import Healing, Losses, healings
 from testbed.checks.record import RunRecord
 from testbed.checks.scale import amount, number
 from testbed.checks.shown import NOTHING, UNKNOWN
@@ -38,17 +38,25 @@ def healing_rows(record: RunRecord) -> list[HealingRow]:
 
 
 def _row(occurrences: Sequence[Healing]) -> HealingRow:
-    lost = [one.losses.qp_max for one in occurrences if one.losses.qp_max is not None]
     told = max((one.told for one in occurrences), key=lambda told: told.number)
     return HealingRow(
         occurrences[0].outage.fault,
         _worst(occurrences, lambda one: one.first_lost.figure("min")),
         _worst(occurrences, lambda one: one.last_sent.figure("max")),
         _goodput_back([one.goodput for one in occurrences]),
-        number(max(lost)) if lost else UNKNOWN,
+        _lost_per_qp([one.losses for one in occurrences]),
         f"{told.number} in {_time(told.figure('p100'))}" if told.number else NOTHING,
         _all_back(occurrences),
     )
+
+
+def _lost_per_qp(losses: Sequence[Losses]) -> str:
+    """What the worst QP lost in the worst occurrence; at most, where snapshots leave one of them open."""
+    known = [one.qp_max for one in losses if one.qp_max is not None]
+    at_most = [one.qp_at_most for one in losses if one.qp_at_most is not None]
+    if not known + at_most:
+        return UNKNOWN
+    return f"{'≤ ' if at_most and max(at_most) > max(known, default=0) else ''}{number(max(known + at_most))}"
 
 
 def _back_after_heal(one: Healing) -> MeasuredDuration:

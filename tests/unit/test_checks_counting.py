@@ -12,6 +12,7 @@ from testbed.checks.figure import ask
 from testbed.checks.healing import healings
 from testbed.checks.record import load_record
 from testbed.checks.result import Status
+from testbed.report.healing_facts import healing_rows
 
 SECOND_LINK = "p1-t0-0:p1-t1-1"
 TWO_FAULTS = SCENARIO.replace(
@@ -33,13 +34,15 @@ def two_faults(lost: dict[float, int]) -> RunFolder:
             for op, kind, when in (("inject", "invoke", begin), ("inject", "ok", begin), ("heal", "ok", begin + 0.5))
         ]
     folder.history += [{"t_ns": at(8.3), "op": "workload", "type": "ok"}, phase("settle", 9)]
-    folder.events = [snapshot("h0", when, count) for when, count in lost.items()]
-    folder.events += [snapshot(host, when, 0) for host in HOSTS[1:] for when in lost]
+    folder.events = [snapshot("h0", when, count) | {"lost": {"a": count}} for when, count in lost.items()]
+    folder.events += [snapshot(host, when, 0) | {"lost": {}} for host in HOSTS[1:] for when in lost]
     assert folder.counters is not None
     for host in HOSTS:
         last = max(lost.values()) if host == "h0" else 0
         counters = {"lost_timeout": last, "lost_overtaken": 0, "retransmitted": last, "data_sent": 1000 + last}
         folder.counters["hosts"][host]["counters"] |= counters
+        qp = {"peer": "h2", "sent": 900 if host == "h0" else 0, "lost": last}
+        folder.counters["hosts"][host]["qps"] = {"a": qp}
     return folder
 
 
@@ -52,6 +55,7 @@ def test_losses_that_may_be_those_of_the_fault_before_are_not_known(tmp_path: Pa
     assert "between 0 and 9" in asked.why
     assert ask(record, "packets_lost").value == 14
     assert [one.losses.packets for one in healings(record)] == [None, None]
+    assert [row.lost_per_qp for row in healing_rows(record)] == ["≤ 14", "≤ 9"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +82,8 @@ def test_snapshots_that_reach_into_another_fault_and_show_no_growth_leave_nothin
     record = load_record(folder.write(tmp_path))
     assert ask(record, "packets_lost during second").value == 4
     assert ask(record, "packets_lost during first").value == 5
+    assert [one.losses.packets for one in healings(record)] == [5, 4]
+    assert [row.lost_per_qp for row in healing_rows(record)] == ["5", "4"]
 
 
 def test_losses_of_two_faults_together_are_known(tmp_path: Path) -> None:
