@@ -27,6 +27,8 @@ _MIN_PANEL, _MIN_WIDTH = 208.0, 900.0
 _TITLE_Y, _PANEL_Y, _T1_Y, _T0_Y, _T0_BOTTOM = 18.0, 32.0, 66.0, 176.0, 200.0
 _HOST_HEIGHT, _PORT, _PORT_PITCH = 46.0, 9.0, 13.0
 _LONG_LABEL = 320.0
+_LETTERS_FROM_AFAR = 78.0
+"""Letters of the name of a switch, times their size, that its box has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +197,8 @@ def _switch(spot: _Spot, top: float, colour: str, from_afar: bool) -> Iterator[s
     width = _NODE_PITCH - 4
     place = f'x="{spot.x - width / 2:.1f}" y="{top:g}" width="{width:g}" height="{_NODE_HEIGHT:g}"'
     shown = spot.label.partition("-")[2] if from_afar else spot.label
-    long, large, small = (5, 19, 16) if from_afar else (8, 10.5, 8.5)
-    size = large if len(shown) < long else small
+    usual = 10.5 if len(shown) < 8 else 8.5
+    size = min(19.0, _LETTERS_FROM_AFAR / len(shown)) if from_afar else usual
     label = _text(spot.x, middle, shown, size, "#fff" if colour in _WHITE_ON else "#111")
     yield f'<g data-node="{spot.label}"><rect {place} rx="4" fill="{colour}"/>{label}</g>'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,15 @@ Hunt = Callable[..., Ended]
 def hunt(call: Call, tiny: Path) -> Hunt:
     """With options."""
     return lambda *options: call("hunt", str(tiny), "--out", str(tiny.parent / "out"), "--jobs", "1", *options)
+
+
+def test_the_scenario_may_come_from_a_pipe(call: Call, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are processes, and have no standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(tiny.read_bytes())))
+    options = ("--seeds", "1", "--seed", str(lowest(tiny, range(1, 100))), "--jobs", "1", "--shrink-runs", "2")
+    done = call("hunt", "-", "--out", str(tiny.parent / "out"), *options)
+    assert done.status == 1, done.err
+    assert "fails: packets_lost <= 10" in done.out
 
 
 def lowest(file: Path, seeds: range) -> int:
