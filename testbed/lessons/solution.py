@@ -10,6 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from testbed.inputs import input_text
 from testbed.lessons.evidence import Evidence, NotKnown, NotThere
 from testbed.lessons.kinds import AnswerKind
 from testbed.lessons.kinds.numbers import Value
@@ -27,7 +28,7 @@ def solution_answers(lesson: Lesson) -> Answers:
     found = {name: value for name, value in written.items() if value is not None}
     for question in lesson.questions:
         if question.file:
-            found[question.name] = (lesson.folder / f"{Stage.SOLUTION}-{question.file}").read_text(encoding="utf-8")
+            found[question.name] = input_text(lesson.folder / f"{Stage.SOLUTION}-{question.file}")
     return found
 
 
@@ -39,7 +40,7 @@ def solution_lines(lesson: Lesson, answers: Answers | None = None) -> Iterator[s
             yield f"# {own_file(run)}: as it was handed out"
         else:
             yield f"# {own_file(run)}"
-            yield path.read_text(encoding="utf-8").rstrip()
+            yield input_text(path).rstrip()
         yield ""
     found = solution_answers(lesson) if answers is None else answers
     for question in lesson.questions:

@@ -83,7 +83,7 @@ class Work:
         except (OSError, ValueError) as error:
             raise UsageError(f"{self.folder / name}: is not UTF-8 text ({error})") from None
         starter = self.lesson.folder / f"{Stage.START}-{name}"
-        return None if text.strip() == starter.read_text(encoding="utf-8").strip() else text
+        return None if text.strip() == input_text(starter).strip() else text
 
     def _there(self, name: str) -> Path:
         path = own_plain(self.folder / name)
