@@ -65,8 +65,8 @@ class EndpointConfig:
     """Have trimmed packets asked for by NACK. Off, peers send none, and the loss of a trimmed packet is inferred as any
     other is. The attribute is the API's; that it speaks for this side as a sender is ours."""
     timeout: int = 0
-    """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips, 5/4 of that
-    of a full packet), see `Timing.rto_ns`."""
+    """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips, T more than
+    the slowest of late, 5/4 of that of a full packet), see `Timing.rto_ns`."""
     linear_tries: int = 7
     exponential_tries: int = 5
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""

@@ -8,6 +8,7 @@ outlives its acknowledgement by a window; late SACKs may still be judged by it.
 from __future__ import annotations
 
 from hosts.common.messages import NO_MESSAGE, Message
+from hosts.common.timers import NEVER
 from hosts.core.paths import Path
 from hosts.core.reasons import LossReason
 
@@ -24,6 +25,7 @@ class Inflight:
         "acked_bits",
         "attempts",
         "bytes",
+        "first_acked",
         "highest",
         "last_first",
         "last_retx",
@@ -68,6 +70,8 @@ class Inflight:
         """Bit i: packet una + i is acknowledged (bit 0 never is)."""
         self.newest_sent_ns = 0
         """Latest send time of any packet known to have arrived."""
+        self.first_acked = 0
+        """The lowest packet that the latest acknowledgement made known."""
         self.last_first = [-1] * len(paths)
         """Per path: highest sequence number that surely arrived over it as a first transmission."""
         self.last_retx = [-1] * len(paths)
@@ -133,6 +137,7 @@ class Inflight:
             return 0
         state, sizes, attempts, mask = self.state, self.size, self.attempts, self.mask
         last_first, newest = self.last_first, self.newest_sent_ns
+        self.first_acked = una + (bits & -bits).bit_length() - 1
         count = 0
         remaining = bits
         while remaining:
@@ -160,6 +165,11 @@ class Inflight:
             self.acked_bits >>= cack + 1 - una
             self.una = cack + 1
         return count
+
+    def first_acked_sent_ns(self) -> int:
+        """When `first_acked` was sent, the oldest of what the acknowledgement made known; NEVER if that was twice."""
+        slot = self.first_acked & self.mask
+        return NEVER if self.attempts[slot] else self.sent_ns[slot]
 
     def arrived_by(self, seq: int, path: Path, retransmission: bool) -> None:
         """A SACK names the very attempt that triggered it: `seq` came over `path`."""

@@ -287,6 +287,7 @@ class Sender:
             trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
         if new_arrivals:
+            self.peer.timing.note_arrival(flight.first_acked_sent_ns(), arrival_ns)
             self._retry.progress(now_ns)
             self.silence.progress(now_ns)
         self._quiet_since = now_ns

@@ -13,9 +13,9 @@ FLOOR_NS = 10_000_000
 REORDER_FLOOR_NS = 1_000_000
 UNKNOWN_T_NS = 1_000_000
 """T where none is configured (0), until it is measured: what daemons on one machine take for a round trip."""
-MOST_QUEUEING_T = 2.5
-"""Deepest queues of a path that R allows for, T: one port of the core and the last hop, each at its trim threshold (1
-and 1.5 plane-BDP, digest 5.3). What waits longer is on a path that is not worth keeping."""
+TRIMMING_QUEUES_T = 2.5
+"""Deepest queues of a path whose switches trim, T: one port of the core and the last hop, each at its trim threshold (1
+and 1.5 plane-BDP, digest 5.3)."""
 SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
 STALL_NS = 4_000_000
@@ -110,12 +110,13 @@ class Timing:
     def _set_reorder(self) -> None:
         """R: as configured, else T or the time of a full packet on its way, whichever is longer, and as much more as
         queues have lately made round trips differ. Two packets sent R apart cannot change places in queues no deeper
-        than those seen; with R = T a permutation retired 25 good EVs in 150 T."""
+        than those seen; with R = T a permutation retired 25 good EVs in 150 T. Unbounded, as planes are loaded equally:
+        a port at half of its rate keeps most of a window, and its packets are late and not lost."""
         if self._config.reorder_ns is not None:
             self.reorder_ns = self._config.reorder_ns
             return
-        spread = min(self.slowest_ns - self.t_ns, int(MOST_QUEUEING_T * self._unit_ns))
-        self.reorder_ns = max(self._unit_ns + max(spread, 0), self._reorder_floor_ns)
+        spread = max(self.slowest_ns - self.t_ns, 0)
+        self.reorder_ns = max(self._unit_ns + spread, self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
         """Keep the largest round trip of the last one or two periods of SPREAD_T."""
@@ -148,9 +149,17 @@ class Timing:
         measurements differed by T/100 had 0.3 and 0.7 of a path that they shared."""
         self._agreed_ns = self.base_ns = base_ns
 
+    def note_arrival(self, sent_ns: int, heard_ns: int) -> None:
+        """Note the oldest of the packets that a SACK made known: if it waited in a queue, what is behind it will be as
+        late. Round trips alone do not show it. With four planes each fourth packet causes a SACK, and for many T none
+        of these may be of the slow plane."""
+        late_ns = heard_ns - sent_ns - self.delayed_sack_ns
+        if late_ns > 2 * self._unit_ns:
+            self._note_slowest(late_ns, heard_ns)
+
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
-        self._note_slowest(self.t_ns + int(MOST_QUEUEING_T * self._unit_ns), now_ns)
+        self._note_slowest(self.t_ns + int(TRIMMING_QUEUES_T * self._unit_ns), now_ns)
 
     def age_ns(self, echo: int, arrival_ns: int) -> int:
         """How long before `arrival_ns` was an echoed 16-bit timestamp of ours taken? In whole units of timestamps."""
@@ -163,12 +172,14 @@ class Timing:
         return rtt_ns
 
     def rto_ns(self) -> int:
-        """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips, 5/4 of that of a
-        full packet), rounded up to 1.024 us x 2^n. Of T and a full packet's time on its way the longer one counts."""
+        """First retransmission timeout: as configured, else max(4T, 10 ms, two loaded round trips, T more than the
+        slowest of late, 5/4 of that of a full packet), rounded up to 1.024 us x 2^n. Of T and a full packet's time on
+        its way the longer one counts."""
         if self._config.timeout:
             return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
         full_ns = (self.t_ns + self.forwarding_ns) * 5 // 4  # at slow ports the round trips of probes say little of it
-        wanted = max(4 * self._unit_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, full_ns)
+        late_ns = self.slowest_ns + self._unit_ns
+        wanted = max(4 * self._unit_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, late_ns, full_ns)
         return TIMER_UNIT_NS << min((-(-wanted // TIMER_UNIT_NS) - 1).bit_length(), MAX_TIMEOUT)
 
     def silence_ns(self, may_send: bool) -> int:

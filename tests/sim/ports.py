@@ -72,19 +72,20 @@ class TwoGroups:
 
     def last_hop_backlog_ns(self, host, plane):
         """How long it takes to send what waits for a host on a plane."""
-        link = self._host_link(host, plane)
+        link = self.host_link(host, plane)
         return self.fabric.backlog_ns(link.far.node, link.far.name)
 
     def carrier(self, host, plane, up):
         """Give the port of a host its carrier, or take it."""
         change = self.fabric.ports_up if up else self.fabric.ports_down
-        change([self._host_link(host, plane).near])
+        change([self.host_link(host, plane).near])
 
     def uplink(self, group, plane, uplink):
         """The link between the T0 of a group and a T1."""
         ends = names.switch_name(plane, 0, group), names.switch_name(plane, 1, uplink)
         return self.plan.link_by_name[names.link_name(*ends)]
 
-    def _host_link(self, host, plane):
+    def host_link(self, host, plane):
+        """The link of a host to its T0."""
         node = self.plan.hosts[host]
         return self.plan.link_by_name[names.link_name(node.name, names.switch_name(plane, 0, node.group))]
