@@ -59,6 +59,7 @@ class Timing:
         "t_bytes",
         "t_ns",
         "trimming",
+        "trims_tell",
         "window_bytes",
     )
 
@@ -82,6 +83,8 @@ class Timing:
         self.forwarding_ns = FORWARDINGS * self.packet_ns
         """What the ports of a path take to pass one on."""
         self.trimming = config.switches_trim
+        self.trims_tell = config.switches_trim and config.trim_nack
+        """Does a NACK tell of every packet that a full queue cost? Then a loss without one is a path's failure."""
         self.reorder_packets = config.reorder_packets
         self.nack_wait_ns = self.forwarding_ns if config.switches_trim else 0
         """By how much a NACK may be later than a SACK that left with it on another path: at each port a packet that is

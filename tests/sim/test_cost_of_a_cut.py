@@ -7,23 +7,25 @@ from tests.sim.simnet import RATE
 from tests.sim.streams import SIZE, fabric, measure, streams, sums
 
 
-def shares_after_a_cut(control):
-    """Goodput of a flow over line rate, 10 and 30 T from the cut of one of its 16 paths on."""
-    net = fabric(congestion_control=control)
-    flows = streams(net, [(0, 4)])
+def shares_after_a_cut(control, **shape):
+    """Goodput over line rate of two hosts that send to each other, 10 and 30 T from the cut of one of their paths on."""
+    net = fabric(hosts=2, congestion_control=control, **shape)
+    flows = streams(net, [(0, 1), (1, 0)])
     measure(net, flows, 10)
     net.ports.fabric.ports_down([net.ports.uplink(0, 0, 1).near])
-    shares = [*measure(net, flows, 10), *measure(net, flows, 20)]
-    assert sums(net, "timeouts", "qp_errors", "evs_retired") == {"timeouts": 0, "qp_errors": 0, "evs_retired": 1}
+    shares = [sum(measure(net, flows, ticks)) / 2 * 4 / net.planes for ticks in (10, 20)]
+    assert sums(net, "timeouts", "qp_errors", "evs_retired") == {"timeouts": 0, "qp_errors": 0, "evs_retired": 2}
     return shares
 
 
-def test_a_cut_of_one_of_16_paths_costs_a_flow_next_to_nothing_and_the_window_no_more():
-    """What is sent on it until it is known, a sixteenth of 3 T, goes again. Each loss takes one packet off the window
-    (UEC 1.0, 3.6.13), which holds half as much again as a round trip needs."""
-    nscc, fixed = shares_after_a_cut("nscc"), shares_after_a_cut("fixed")
-    assert min(nscc) > 0.95
-    assert nscc == pytest.approx(fixed, abs=0.02)
+@pytest.mark.parametrize(("shape", "kept"), [({}, 0.9), ({"planes": 2, "uplinks": 2}, 0.8)], ids=["of 16", "of 4"])
+def test_a_cut_costs_what_was_under_way_on_the_path_and_the_window_nothing(shape, kept):
+    """What was sent on it until that is known, 3 T, goes again. With one packet off the window for each loss, four
+    paths of 12.5 Mb/s had 0.72 of line rate for 30 T: between full packets both ways no round trip is undelayed, and
+    the window grew by a third of a packet in each."""
+    nscc, fixed = shares_after_a_cut("nscc", **shape), shares_after_a_cut("fixed", **shape)
+    assert min(nscc) > kept
+    assert nscc == pytest.approx(fixed, abs=0.06)
 
 
 @pytest.mark.parametrize("share", [2, 4])

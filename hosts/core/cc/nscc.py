@@ -208,9 +208,11 @@ class Nscc:
             self._set(self._cwnd - size)
 
     def on_loss(self, size: int) -> None:
-        """One packet less."""
+        """One packet less, as in UEC 1.0, where it may have been congestion. Where trims tell of that, the loss is its
+        path's, which has been left (P1 section 2.1)."""
         self._ignore -= size
-        self._set(self._cwnd - size)
+        if not self._timing.trims_tell:
+            self._set(self._cwnd - size)
 
     def on_penalty(self, penalty: int, restore: bool, acked: int) -> None:
         """cwnd -= penalty x acked >> 7, and the SACK that says so lets nothing grow; `restore` without a penalty puts
