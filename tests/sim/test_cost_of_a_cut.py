@@ -8,7 +8,7 @@ from tests.sim.streams import SIZE, fabric, measure, streams, sums
 
 
 def shares_after_a_cut(control, **shape):
-    """Goodput over line rate of two hosts that send to each other, 10 and 30 T from the cut of one of their paths on."""
+    """Goodput over line rate of two hosts that send to each other, 10 and 30 T from the cut of one of their paths."""
     net = fabric(hosts=2, congestion_control=control, **shape)
     flows = streams(net, [(0, 1), (1, 0)])
     measure(net, flows, 10)
