@@ -59,6 +59,11 @@ def commands() -> list[Command]:
     return [command for block in blocks() if block.kind == "console" for command in console(block)]
 
 
+def is_exact(command: Command) -> bool:
+    """Is its output the same on every machine? What runs on the kernel needs root."""
+    return not command.text.startswith("sudo")
+
+
 def typed() -> list[str]:
     """Every command line of the page, run by a test or not."""
     by_hand = [line for block in blocks() if block.kind == "sh" for line in block.lines]
@@ -92,13 +97,15 @@ def run_all(folder: Path, environment: Mapping[str, str]) -> list[tuple[Command,
     return list(zip(ran, map(str.splitlines, outputs), strict=True))
 
 
-def unlike(shown: Iterable[str], printed: Iterable[str]) -> list[str]:
-    """Lines that the page shows and that were not printed in this order. Figures and blanks do not count."""
-    rest = "\n".join(map(_shape, printed))
+def unlike(shown: Iterable[str], printed: Iterable[str], exact: bool = False) -> list[str]:
+    """Lines that the page shows and that were not printed in this order. Blanks and the names of run folders do not
+    count, and figures only if `exact`."""
+    form = _plain if exact else _shape
+    rest = "\n".join(map(form, printed))
     missing = []
     for line in shown:
         if line.strip() and line != ELIDED:
-            _, found, after = rest.partition(_shape(line))
+            _, found, after = rest.partition(form(line))
             if found:
                 rest = after
             else:
@@ -117,6 +124,11 @@ _MARK = "@@@ next command @@@"
 
 _NEAREST = re.compile(r" \[[^]]* this packet\]")
 """How far a comment of a capture is from its packet, on either side. Comments on one packet stand in one line."""
+
+
+def _plain(line: str) -> str:
+    """A line without the name of its run folder, and runs of blanks as one."""
+    return " ".join(re.sub(r"\b\d{8}T\d{6}Z", "UTC", line).split())
 
 
 def _shape(line: str) -> str:

@@ -51,25 +51,49 @@ def test_every_run_has_a_sound_scenario(tmp_path: Path) -> None:
     runs = [words for words in commands("\n".join(tutorial.typed())) if words[0] == "run"]
     assert runs
     for _, name, *options in runs:
-        assert options[::2] == ["--set"] * (len(options) // 2), options
-        assert load_scenario(tmp_path / name, options[1::2]).expect
+        changes = [option for option in options if option != "--virtual"]
+        assert changes[::2] == ["--set"] * (len(changes) // 2), options
+        assert load_scenario(tmp_path / name, changes[1::2]).expect
 
 
-def test_validate_says_what_the_page_shows(tmp_path: Path) -> None:
+WITHOUT_ROOT = [one for one in tutorial.commands() if one.text.startswith(("mrc-testbed validate", "mrc-testbed run"))]
+
+
+@pytest.mark.parametrize("command", WITHOUT_ROOT, ids=[one.text for one in WITHOUT_ROOT])
+def test_a_command_without_root_prints_every_figure_that_the_page_shows(
+    command: tutorial.Command, tmp_path: Path
+) -> None:
     for name, text in FILES:
         (tmp_path / name).write_text(text, encoding="utf-8")
-    shown = [one for one in tutorial.commands() if one.text.startswith("mrc-testbed validate")]
-    assert shown
-    for command in shown:
-        said = subprocess.run(
-            [COMMAND, *shlex.split(command.text)[1:]],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert said.stdout.splitlines() == list(command.output)
+    said = subprocess.run(
+        [COMMAND, *shlex.split(command.text)[1:]],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert tutorial.unlike(command.output, said.stdout.splitlines(), exact=True) == [], said.stdout
+
+
+def test_figures_of_the_text_are_those_of_the_output() -> None:
+    """What prose and the picture's caption say of the run stands in the output above them."""
+    shown = "\n".join(line for command in tutorial.commands() for line in command.output)
+    recovery = re.search(r"FAIL  recovery.* (\S+) rtt", shown)
+    packets = re.search(r"^cut +2 s, 1 s +2 +(\d+)  \S+ rtt, (\d+) ms$", shown, re.M)
+    most = re.search(r"^cut .*  (\S+ \S+) +(\d+) +- +\d+ ms$", shown, re.M)
+    assert recovery
+    assert packets
+    assert most
+    prose = " ".join(TEXT.split())
+    for said in (
+        f"GOOD for {packets[2]} ms",
+        f"{packets[1]} packets taken for lost; recovery {recovery[1]} rtt",
+        f"needed {recovery[1]} round trips",
+        f"says `{most[1]}`",
+        f"{packets[1]} packets were dropped in that while, at most {most[2]} of one host",
+    ):
+        assert said in prose
 
 
 def test_expectations_in_the_text_parse() -> None:
@@ -84,6 +108,13 @@ def test_fields_of_the_filters_are_in_the_dissector() -> None:
     used = set(re.findall(r"\bmrc\.(?!lua)[a-z_]+(?:\.[a-z_]+)*", TEXT))
     assert used
     assert used <= known
+
+
+def test_a_figure_that_differs_is_told_where_output_is_exact() -> None:
+    shown = ("FAIL  a <= 1 rtt    2.31 rtt", "FAIL  x  results/20261122T065507Z-x")
+    again = ["FAIL  a <= 1 rtt  3.41 rtt", "FAIL  x  results/20261125T065507Z-x"]
+    assert tutorial.unlike(shown, again) == []
+    assert tutorial.unlike(shown, again, exact=True) == [shown[0]]
 
 
 def test_figures_and_blanks_of_output_may_differ_and_words_may_not() -> None:
