@@ -33,6 +33,13 @@ def section(title: str) -> str:
     return found[1]
 
 
+def summary() -> list[str]:
+    """The lines of the summary that the page shows."""
+    found = re.search(r"^```\n(.*?)^```$", section("The summary"), re.M | re.S)
+    assert found, "docs/results.md shows no summary"
+    return found[1].splitlines()
+
+
 def table(text: str, head: list[str]) -> list[list[str]]:
     """The rows of the first table with this head, a list of cells each."""
     lines = iter(text.splitlines())
