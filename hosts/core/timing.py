@@ -113,12 +113,12 @@ class Timing:
     def _set_reorder(self) -> None:
         """R: as configured, else T or the time of a full packet on its way, whichever is longer, and as much more as
         queues have lately made round trips differ. Two packets sent R apart cannot change places in queues no deeper
-        than those seen; with R = T a permutation retired 25 good EVs in 150 T. Unbounded, as planes are loaded equally:
-        a port at half of its rate keeps most of a window, and its packets are late and not lost."""
+        than those seen; with R = T a permutation retired 25 good EVs in 150 T. Bounded by what switches trim: what
+        waits longer is on a path that its plane does better without, if it has another."""
         if self._config.reorder_ns is not None:
             self.reorder_ns = self._config.reorder_ns
             return
-        spread = max(self.slowest_ns - self.t_ns, 0)
+        spread = max(min(self.slowest_ns - self.t_ns, int(TRIMMING_QUEUES_T * self._unit_ns)), 0)
         self.reorder_ns = max(self._unit_ns + spread, self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
