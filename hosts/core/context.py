@@ -61,7 +61,7 @@ class Context:
         packet_bytes = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES
         self.pacer = Pacer(config.planes, config.port_rate_bps, packet_bytes, FRAME_BYTES, config.pace)
         self.ports = LocalPorts(config.planes, self.events)
-        self.incast = Incast(config.rtt_ns, config.stamp_shift)
+        self.incast = Incast(config.rtt_ns, config.payload_bytes, config.stamp_shift)
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
 

@@ -5,7 +5,8 @@ neither says who has too much: measured, the shares of 7 flows stayed apart by a
 shares. Its penalty is public (UEC 1.0 destination flow control, MRC `rcv_cwnd_pen`), how to reckon it is left to
 implementations, so what follows is ours: while the queue is deeper than `GATE_T`, a flow above the equal share is
 asked to give up `FAIR_GAIN` of its excess; while it is deeper than `TARGET_T`, all that have their share are asked for
-less.
+less. A flow of less than a full packet a period has no share to be made room for: the end of a step is an empty
+message, and the data that it met gave up half of their window to it.
 
 The queue is measured as one-way delay over the smallest seen from the same peer. The clocks of both ends may differ,
 but must not drift apart by more than a fraction of T.
@@ -13,7 +14,7 @@ but must not drift apart by more than a fraction of T.
 
 from __future__ import annotations
 
-from hosts.core.config import STAMP_SHIFT
+from hosts.core.config import PAYLOAD_BYTES, STAMP_SHIFT
 from hosts.core.timing import UNKNOWN_T_NS
 
 PERIOD_T = 1.5
@@ -117,10 +118,11 @@ class Inflow:
 class Incast:
     """All flows into one host."""
 
-    __slots__ = ("_due_ns", "_flows", "_stamp_ns", "_t_ns")
+    __slots__ = ("_due_ns", "_flows", "_payload_bytes", "_stamp_ns", "_t_ns")
 
-    def __init__(self, t_ns: int, stamp_shift: int = STAMP_SHIFT) -> None:
+    def __init__(self, t_ns: int, payload_bytes: int = PAYLOAD_BYTES, stamp_shift: int = STAMP_SHIFT) -> None:
         self._t_ns = t_ns or UNKNOWN_T_NS
+        self._payload_bytes = payload_bytes
         self._stamp_ns = 1 << stamp_shift
         self._flows: list[Inflow] = []
         self._due_ns = 0
@@ -148,7 +150,9 @@ class Incast:
         self._due_ns = now_ns + period_ns
         # The largest: who came late to a standing queue has never seen its smallest delay.
         stamps = max([flow.close_period(anew) for flow in self._flows])
-        self._ask([flow for flow in self._flows if flow.rate], stamps * self._stamp_ns / self._t_ns)
+        self._ask(
+            [flow for flow in self._flows if flow.rate >= self._payload_bytes], stamps * self._stamp_ns / self._t_ns
+        )
 
     def _ask(self, active: list[Inflow], queue_t: float) -> None:
         if len(active) < 2 or queue_t < GATE_T:

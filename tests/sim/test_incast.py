@@ -40,7 +40,13 @@ def test_a_deep_queue_asks_all_that_have_their_share():
     large, even = after([200_000, 200_000], 1.4)
     assert large == even == pytest.approx(128 * 0.8 * 0.5, abs=2)
     assert after([300_000, 100_000], 1.4)[1] == 0
-    assert max(after([10_000_000, 1, 1, 1, 1], 40.0)) == 127
+    assert max(after([10_000_000, 4096, 4096, 4096, 4096], 40.0)) == 127
+
+
+def test_words_beside_data_take_no_share():
+    """An empty message ends each step of a sendrecv, while the data of the other way still come."""
+    assert after([300_000, 88], 1.4) == [0, 0]
+    assert after([300_000, 300_000, 88], 0.5) == [0, 0, 0]
 
 
 def test_a_flow_that_has_stopped_has_no_share():
