@@ -249,8 +249,8 @@ def test_timelines_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> Non
     assert cut[0] == {"label": "h0\u2192h2 p0 t1-1", "first": "G", "t": [3.6, 4.7], "s": "BG"}
     assert calm == [{"label": "h1\u2192h0 p1", "first": "G", "t": [6.0, 6.5], "s": "SG"}]
     assert [row["label"] for row in ports] == ["h0 port 1, told to h2", "h2 port 1"]
-    # 4 hosts, 2 planes: to the neighbour one path a plane, to the two others one for each of two T1.
-    assert shown["all"] == 4 * 2 * (1 + 2 * 2)
+    # A ring of 4 hosts, 2 planes: both ways to one neighbour in the group, one path a plane, and to one across, two.
+    assert shown["all"] == 4 * 2 * (1 + 2)
 
 
 @pytest.mark.parametrize("torn", [False, True])

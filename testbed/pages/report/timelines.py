@@ -144,6 +144,7 @@ def _as_row(timeline: Timeline) -> dict[str, Any]:
 
 
 def _path_count(record: RunRecord) -> int:
-    shape = record.scenario.shape()
-    others = shape.hosts - shape.hosts_per_t0
-    return shape.hosts * shape.planes * ((shape.hosts_per_t0 - 1) + others * shape.t1)
+    """Paths that endpoints keep: between hosts that share a QP, both ways."""
+    plan = record.plan
+    pairs = {ordered for src, dst in record.scenario.job.pairs(plan.shape) for ordered in ((src, dst), (dst, src))}
+    return sum(len(plan.paths(plan.host_by_name[src], plan.host_by_name[dst])) for src, dst in pairs)
