@@ -25,7 +25,8 @@ class Pipeline(Collective):
 
     kind: ClassVar[str] = "pipeline"
     formula: ClassVar[str] = (
-        "N compute + (N-1) to(size) + (micro_batches-1) max(compute, size / line rate) + to(1), steps overlap"
+        "(N-1) (compute + to(size)) + (micro_batches-1) max(compute, size / line rate) + max(compute, to(1) if N > 2)"
+        " + to(1), steps overlap"
     )
     __slots__ = ()
 
@@ -78,11 +79,13 @@ class Pipeline(Collective):
 
     def clean_ns(self, shape: Shape) -> int:
         """The first micro-batch through all stages, the others behind it at the pace of the slower of compute and
-        network, and the last signal."""
+        network, and the last signal: of the last stage, which computes first, or of the one before it, which waits for
+        the acknowledgement of the last micro-batch first."""
         stages, batches = self.group.size, self.terms.micro_batches
         pace = max(self.terms.compute_ns, wire_ns(shape, self.terms.size_bytes))
-        through = stages * self.terms.compute_ns + (stages - 1) * transfer_ns(shape, self.terms.size_bytes)
-        return round(through + (batches - 1) * pace) + answer_ns(shape)
+        through = (stages - 1) * (self.terms.compute_ns + transfer_ns(shape, self.terms.size_bytes))
+        end_ns = max(self.terms.compute_ns, answer_ns(shape) if stages > 2 else 0)
+        return round(through + (batches - 1) * pace) + end_ns + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """All computation of the last stage, when all it needs was there before it began, and its word to the stage

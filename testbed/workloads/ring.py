@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from testbed.workloads.collective import Collective, Hop, Part, part
-from testbed.workloads.estimate import transfer_ns
+from testbed.workloads.estimate import answer_ns, transfer_ns
 from testbed.workloads.job import JsonOperation
 from topos.shape import Shape
 
@@ -29,7 +29,7 @@ class Ring(Collective):
     """An all-reduce of `size_bytes` over the ranks of a group in their order."""
 
     kind: ClassVar[str] = "allreduce"
-    formula: ClassVar[str] = "2(N-1) to(size/N)"
+    formula: ClassVar[str] = "2(N-1) to(size/N) + to(1)"
     __slots__ = ()
 
     @staticmethod
@@ -75,8 +75,9 @@ class Ring(Collective):
         yield from self.drain(Hop(member, member + 1))
 
     def clean_ns(self, shape: Shape) -> int:
-        """In each phase all ranks send a chunk at once, and each waits for the incoming one."""
-        return self.phases * transfer_ns(shape, self.chunk_bytes)
+        """In each phase all ranks send a chunk at once, and each waits for the incoming one; at the end each waits for
+        the acknowledgement of its last chunk."""
+        return self.phases * transfer_ns(shape, self.chunk_bytes) + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """The chunk that the last member to begin puts in first goes round twice, but for two hops."""

@@ -393,7 +393,7 @@ def test_validate_predicts_on_request_with_formulas_and_once_for_equal_cells(cal
     assert ended.status == 0
     assert sum(line.startswith("    line rate ") for line in said) == 1
     assert "5.76 MiB/s of a host's data: 4 ports x 12.5 Mb/s x 4096 / 4238" in ended.out
-    assert "2(N-1) to(size/N), size = 4MiB, N = 8" in ended.out
+    assert "2(N-1) to(size/N) + to(1), size = 4MiB, N = 8" in ended.out
     assert max(map(len, said)) <= 120
 
 
