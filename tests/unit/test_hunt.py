@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import re
+import signal
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -101,17 +104,43 @@ def test_any_number_of_processes_find_the_same(tiny: Path) -> None:
 
 
 def test_without_keep_going_the_lowest_seed_counts() -> None:
+    results = {41: Outcome({"early": ""}), 42: Outcome({"late": ""})}
+    begun: list[list[int]] = []
+
     class Fast:
+        """Three at once; the later ones are done first."""
+
         def outcomes(self, jobs):
-            begun = [next(jobs), next(jobs), next(jobs)]
-            yield begun[0], Outcome()
-            yield begun[2], Outcome({"late": ""})
-            assert next(jobs, None) is None
-            yield begun[1], Outcome({"early": ""})
+            while batch := list(islice(jobs, 3)):
+                begun.append([job.seed for job in batch])
+                for job in reversed(batch):
+                    yield job, results.get(job.seed, Outcome())
 
     tally = Tally(100)
     search(Fast(), 40, False, tally, lambda _: None)
     assert [(one.check, one.seed) for one in tally.findings] == [("early", 41), ("late", 42)]
+    assert begun == [[40, 41, 42], [42, 41]]
+    assert tally.done == 3
+
+
+def test_what_does_not_fail_again_with_its_seed_is_no_finding_and_the_search_goes_on() -> None:
+    seen: list[int] = []
+
+    class Once:
+        """Seed 2 fails the first time only, seed 4 each time."""
+
+        def outcomes(self, jobs):
+            for job in jobs:
+                seen.append(job.seed)
+                fails = job.seed == 4 or seen == [1, 2]
+                yield job, Outcome({"the check": "9"} if fails else {})
+
+    tally = Tally(100)
+    search(Once(), 1, False, tally, lambda _: None)
+    assert seen == [1, 2, 2, 3, 4, 4]
+    assert [(one.check, one.seed) for one in tally.findings] == [("the check", 4)]
+    assert (tally.done, tally.failed, tally.unjudged) == (4, 1, 1)
+    assert tally.problem == "failed once, and not again with the same seed: the check (9)"
 
 
 def test_a_hunt_that_finds_nothing_ends_with_0(tiny: Path, hunt: Hunt) -> None:
@@ -223,19 +252,20 @@ def test_a_try_that_never_ends_is_found_and_its_process_replaced(tiny: Path, mon
 def test_a_process_that_dies_is_found_and_replaced(tiny: Path) -> None:
     with Workers(HuntRequest(tiny), 1) as workers:
         workers.outcome(Candidate(1))
-        workers._workers[0]._process.terminate()
+        os.kill(workers._workers[0]._process.pid, signal.SIGABRT)
         assert "died" in workers.outcome(Candidate(1)).failures[BROKEN_OFF]
         assert BROKEN_OFF not in workers.outcome(Candidate(1)).failures
 
 
-def test_a_process_that_is_killed_says_nothing_of_the_scenario(tiny: Path) -> None:
-    """As the system does where memory runs out."""
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_a_process_that_is_killed_says_nothing_of_the_scenario(tiny: Path, name: str) -> None:
+    """As the system does where memory runs out, or a person with `kill`."""
     with Workers(HuntRequest(tiny), 1) as workers:
         workers.outcome(Candidate(1))
-        workers._workers[0]._process.kill()
+        os.kill(workers._workers[0]._process.pid, signal.Signals[name])
         outcome = workers.outcome(Candidate(1))
         assert not outcome.failures
-        assert "killed by SIGKILL" in outcome.problem
+        assert f"killed by {name}" in outcome.problem
         assert not workers.outcome(Candidate(1)).problem
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from testbed.app.batch import stopping_as_ctrl_c
 from testbed.app.hunt.found import Smallest, confirm, print_line, run_it, show, shrink, unshrunk, write_scenario
 from testbed.app.hunt.progress import ProgressLine
-from testbed.app.hunt.search import Failure, Tally, search
+from testbed.app.hunt.search import Failure, Tally, certain, search
 from testbed.app.hunt.subject import HuntRequest, Subject
 from testbed.app.hunt.trial import Candidate
 from testbed.app.hunt.workers import HuntWorkers, Workers
@@ -102,7 +102,7 @@ class _Hunt:
 
 
 def _require_sound(subject: Subject, workers: HuntWorkers) -> None:
-    outcome = workers.outcome(Candidate())
+    outcome = certain(workers, Candidate())
     if outcome.failures:
         check, observed = next(iter(outcome.failures.items()))
         seen = f" (observed: {observed})" if observed else ""

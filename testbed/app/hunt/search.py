@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from testbed.app.hunt.trial import Candidate, Outcome
+from testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
 from testbed.app.hunt.workers import HuntWorkers
 
 _TOLD_EVERY_S = 1.0
@@ -48,6 +49,11 @@ class Tally:
             if check not in self.first or seed < self.first[check].seed:
                 self.first[check] = Failure(check, seed, observed)
 
+    def doubts(self, outcome: Outcome) -> bool:
+        """Whether a failure must be seen a second time: the first of its kind, and each death."""
+        check = next(iter(outcome.failures), None)
+        return check is not None and (check not in self.first or check == BROKEN_OFF)
+
     @property
     def findings(self) -> list[Failure]:
         """By seed."""
@@ -67,18 +73,31 @@ class Tally:
 def search(workers: HuntWorkers, first: int, keep_going: bool, tally: Tally, told: Callable[[Tally], None]) -> None:
     """Try the seeds from `first` on, and put down in `tally` what they come to; `told` hears of it now and then.
     Without `keep_going` none begins after a failure, and of several the lowest seed counts: so any number of processes
-    find the same.
+    find the same. A failure counts when it comes again with the same seed.
     """
+    left = deque(range(first, first + tally.of))
+    suspects: dict[int, Outcome] = {}
+    again: deque[int] = deque()
+    told_s = 0.0
 
     def jobs() -> Iterator[Candidate]:
-        for seed in range(first, first + tally.of):
-            if tally.failed and not keep_going:
-                return
-            yield Candidate(seed)
+        while again or (left and (keep_going or not (suspects or tally.failed))):
+            yield Candidate((again or left).popleft())
 
-    told_s = 0.0
-    for job, outcome in workers.outcomes(jobs()):
-        tally.add(job.seed or 0, outcome)
-        if (now_s := time.monotonic()) >= told_s:
-            told_s = now_s + _TOLD_EVERY_S
-            told(tally)
+    while again or (left and (keep_going or not tally.failed)):
+        for job, outcome in workers.outcomes(jobs()):
+            seed = job.seed or 0
+            if seed not in suspects and tally.doubts(outcome):
+                suspects[seed] = outcome
+                again.append(seed)
+            else:
+                tally.add(seed, suspects.pop(seed).repeated(outcome) if seed in suspects else outcome)
+            if (now_s := time.monotonic()) >= told_s:
+                told_s = now_s + _TOLD_EVERY_S
+                told(tally)
+
+
+def certain(workers: HuntWorkers, job: Candidate) -> Outcome:
+    """Of one try, and of a second one where the first failed."""
+    outcome = workers.outcome(job)
+    return outcome.repeated(workers.outcome(job)) if outcome.failures else outcome

@@ -31,9 +31,14 @@ BOOKS = "every packet is accounted for"
 """The check that fails when packets are missing, or were faster than the wire."""
 STUCK = "the run makes progress"
 """The check that fails when a try never ends."""
+_KILLERS = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"}
+"""Signals that no try sends to itself: somebody ended its process, or memory ran out."""
 MACHINE_ERRORS = (OSError, RunError, MemoryError)
 """Of a machine whose disk or memory is full, as when a file of the run cannot be written: they say nothing of the
 scenario."""
+
+_FROM_OUTSIDE = {each.value: each.name for each in signal.Signals if each.name in _KILLERS}
+"""By number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,22 @@ class Outcome:
 
     @staticmethod
     def of_death(status: int | None, seconds: float = 0.0) -> Outcome:
-        """That of a try whose process died. SIGKILL comes from outside: as a rule memory ran out."""
-        if status == -getattr(signal, "SIGKILL", 9):
-            return Outcome.by_machine("its process was killed by SIGKILL, as where memory runs out", seconds)
+        """That of a try whose process died."""
+        name = _FROM_OUTSIDE.get(-(status or 0))
+        if name:
+            why = ", as where memory runs out" if name == "SIGKILL" else ""
+            return Outcome.by_machine(f"its process was killed by {name}{why}", seconds)
         return Outcome({BROKEN_OFF: f"its process died with status {status}"}, seconds=seconds)
+
+    def repeated(self, again: Outcome) -> Outcome:
+        """That of a failed try, after another one, `again`, with the same seed. In virtual time that is the same run:
+        what fails once only came from outside, and is no finding."""
+        both = {check: seen for check, seen in again.failures.items() if check in self.failures}
+        if both or again.problem:
+            return replace(again, failures=both)
+        check, seen = next(iter(self.failures.items()))
+        said = f"{check} ({seen})" if seen else check
+        return replace(again, failures={}, problem=f"failed once, and not again with the same seed: {said}")
 
 
 def attempt(subject: Subject, job: Candidate, scratch: Path) -> Outcome:
