@@ -2,7 +2,8 @@
 here: made by `make setup` (tools/compile_core.py), used wherever it fits.
 
 It lies in the Python environment, in a folder named by a hash of the sources and of this Python: what was made of other
-sources is never found. Without it the same sources run in Python, slower and with the same results.
+sources is never found. Without it the same sources run in Python, slower and with the same results. So they do where
+it is a torn copy, or one that this system cannot load, which `complaint` tells.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
+from zlib import crc32
 
 SWITCH = "MRC_TESTBED_CORE"
 """Environment variable: `python` leaves machine code alone."""
+SUMS = "sums"
+"""File with the size and the CRC-32 of each file of machine code beside it: a torn copy ends Python by a signal."""
+LIBRARY = "mrc_core__mypyc"
+"""The module that holds the machine code of all others."""
 SUFFIX = EXTENSION_SUFFIXES[0]
 """Of files of machine code; it names this Python and the machine."""
 CACHE = os.path.join(sys.prefix, "var", "mrc-testbed")
@@ -65,8 +72,33 @@ class _Finder:
 
 
 def use(place: str) -> None:
-    """Take from `place` what is imported from now on."""
-    sys.meta_path.insert(0, _Finder(place))
+    """Take from `place` what is imported from now on. Raises ImportError where this system cannot load it."""
+    finder = _Finder(place)
+    sys.meta_path.insert(0, finder)
+    try:
+        import_module(LIBRARY)
+    except ImportError:
+        sys.meta_path.remove(finder)
+        raise
+
+
+def sums(place: str) -> str:
+    """What SUMS must say of the machine code in `place`. Raises OSError."""
+    lines = []
+    for name in sorted(each for each in os.listdir(place) if each.endswith(SUFFIX)):
+        with open(os.path.join(place, name), "rb") as file:
+            content = file.read()
+        lines.append(f"{name} {len(content)} {crc32(content):08x}\n")
+    return "".join(lines)
+
+
+def is_whole(place: str) -> bool:
+    """Every file of machine code in `place` is as it was made."""
+    try:
+        with open(os.path.join(place, SUMS), encoding="utf-8") as file:
+            return file.read() == sums(place)
+    except (OSError, ValueError):
+        return False
 
 
 def use_what_fits() -> None:
@@ -74,8 +106,23 @@ def use_what_fits() -> None:
     if os.environ.get(SWITCH) == "python" or not _any_made():
         return
     place = folder()
-    if os.path.isdir(place):
+    if not os.path.isdir(place):
+        return
+    if not is_whole(place):
+        _unusable.append(f"{place} is damaged; `make setup` makes it again")
+        return
+    try:
         use(place)
+    except ImportError as error:
+        _unusable.append(f"{place} cannot be loaded: {error}")
+
+
+_unusable: list[str] = []
+
+
+def complaint() -> str:
+    """Why machine code that is there for these sources is not used, although it was not switched off; else empty."""
+    return f"the compiled core is not used, runs are slower: {_unusable[0]}" if _unusable else ""
 
 
 def _any_made() -> bool:
@@ -97,4 +144,6 @@ def described() -> str:
         return "compiled"
     if os.environ.get(SWITCH) == "python":
         return f"Python ({SWITCH}=python)"
+    if _unusable:
+        return f"Python ({_unusable[0]})"
     return "Python (not compiled here; make setup does it if there is clang and libpython3-dev)"

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from hosts import compiled
 from testbed.commands import errors, lesson, sweep
 from testbed.commands.bounds import bounds
 from testbed.commands.calibrate import calibrate
@@ -151,6 +152,8 @@ def main() -> None:
     _open_standard_streams()
     _print_what_can_be_printed()
     _reach_admin_tools()
+    if complaint := compiled.complaint():
+        say(f"warning: {complaint}", err=True)
     try:
         with unwrapped(), known_code_alone():
             app()

@@ -166,6 +166,7 @@ def make(target: Path, made_by: str) -> None:
         with ThreadPoolExecutor(usable_cpus()) as pool:
             list(pool.map(lambda library: compile_c(work, *library, fresh), libraries))
         try_import(fresh)
+        (fresh / compiled.SUMS).write_text(compiled.sums(str(fresh)), encoding="utf-8")
         (fresh / _RECIPE).write_text(made_by, encoding="utf-8")
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
@@ -181,7 +182,7 @@ def main() -> int:
     target = Path(compiled.folder())
     try:
         made_by = recipe()
-        if not (target / _RECIPE).exists() or (target / _RECIPE).read_text(encoding="utf-8") != made_by:
+        if not compiled.is_whole(str(target)) or (target / _RECIPE).read_text(encoding="utf-8") != made_by:
             print("setup: compiling the core, for half a minute")
             make(target, made_by)
     except (CannotCompile, OSError) as reason:

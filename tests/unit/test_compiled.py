@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hosts import compiled
+from testbed import cli
 from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +66,53 @@ def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: 
     with (checkout / changed).open("a", encoding="utf-8") as file:
         file.write("# another\n")
     assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
+
+
+def made_of(content: bytes, sums: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In a process that has loaded nothing yet: machine code of the present sources."""
+    place = tmp_path / Path(compiled.folder()).name
+    place.mkdir()
+    (place / (compiled.LIBRARY + compiled.SUFFIX)).write_bytes(content)
+    if sums is not None:
+        (place / compiled.SUMS).write_text(sums or compiled.sums(str(place)))
+    monkeypatch.setattr(compiled, "CACHE", str(tmp_path))
+    monkeypatch.setattr(compiled, "_unusable", [])
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if not isinstance(each, compiled._Finder)])
+    monkeypatch.delitem(sys.modules, compiled.LIBRARY, raising=False)
+    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("sums", "said"),
+    [
+        ("a 1 0", "{} is damaged; `make setup` makes it again"),
+        (None, "{} is damaged; `make setup` makes it again"),
+        ("", "{} cannot be loaded: "),
+    ],
+    ids=["torn", "half copied", "of another system"],
+)
+def test_what_is_damaged_is_not_loaded_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sums: str | None, said: str
+) -> None:
+    """A torn file ended each run by SIGSEGV or SIGBUS, without a word, and `doctor` said `compiled`."""
+    said = said.format(made_of(b"no machine code", sums, tmp_path, monkeypatch))
+    compiled.use_what_fits()
+    assert compiled.in_use() == "Python"
+    assert compiled.described().startswith(f"Python ({said}")
+    monkeypatch.setattr(sys, "argv", ["mrc-testbed", "--version"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert f"warning: the compiled core is not used, runs are slower: {said}" in capsys.readouterr().err
+
+
+@needs_it
+def test_what_was_made_is_whole_and_a_torn_copy_is_not(tmp_path: Path) -> None:
+    copy = shutil.copytree(compiled.folder(), tmp_path / "core")
+    assert compiled.is_whole(str(copy))
+    library = copy / (compiled.LIBRARY + compiled.SUFFIX)
+    os.truncate(library, library.stat().st_size // 2)
+    assert not compiled.is_whole(str(copy))
 
 
 @pytest.mark.parametrize(
