@@ -21,6 +21,7 @@ from testbed.checks.statistics import statistic
 from testbed.checks.steps import JobStep, steps_in, steps_of
 from testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
 from testbed.expect import Figure, Span, Window
+from testbed.scenario.plugins.offered import PluginStuck
 
 
 def measure(record: RunRecord, figure: Figure) -> float:
@@ -42,9 +43,12 @@ def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float
     """An exception or an invalid result of a plugin makes the figure unknown, with the reason."""
     metric = figure.metric
     try:
-        found = compute(record, figure.window)
+        with record.scenario.offered.limited():
+            found = compute(record, figure.window)
     except NoData:
         raise
+    except PluginStuck as error:
+        raise NoData(str(error)) from error
     except Exception as error:
         blamed = record.scenario.offered.blame(error)
         raise NoData(f"plugin {blamed[1] if blamed else f'{type(error).__name__}: {error}'}") from error

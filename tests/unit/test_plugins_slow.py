@@ -13,15 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 from test_control import with_plugin
-from test_plugins import written
+from test_plugins import EXAMPLES, written
 
 from hosts import load_limit
 from hosts.control import ControlChannel
 from hosts.load_limit import SlowLoad
 from hosts.session import Session
 from hosts.udp import Lateness
+from testbed.app.run import run_scenario
 from testbed.checks.record import load_record
-from testbed.errors import ScenarioError
+from testbed.errors import ExitCode, ScenarioError
 from testbed.scenario import load_scenario
 
 SCENARIO = """\
@@ -100,6 +101,77 @@ def test_a_daemon_answers_with_the_line(tmp_path: Path) -> None:
         answer = json.loads(ours.recv(4096))
     assert answer["ok"] is False
     assert f"plugin mine: cannot load {tmp_path}/mine.py:2: SlowLoad: not loaded after 0.2 s" in answer["error"]
+
+
+TINY = """\
+name: tiny
+world: virtual
+plugins: [mine.py]
+fabric: {planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 25mbit, rtt: 10ms}
+workload: [{train: {hosts: all, steps: 2, compute: 5ms, allreduce: 64KiB}}]
+"""
+CONTROL = (EXAMPLES / "my_cc.py").read_text().replace("fixed-rate", "mine")
+ON_SACK = "def on_sack(self, acked, rtt_ns, ecn, under_way, now_ns):\n"
+METRIC = (EXAMPLES / "step_spread.py").read_text()
+GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while True: pass",
+        "import time; time.sleep(600)",
+        "while True:\n            try: 1 / 0\n            except: pass",
+    ],
+    ids=["loop", "sleep", "catches all"],
+)
+def test_a_call_that_never_returns_ends_a_run_in_virtual_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loop: str
+) -> None:
+    """It had waited for ever, with a full core."""
+    monkeypatch.setattr(load_limit, "CALL_LIMIT_S", 0.2)
+    source = CONTROL.replace(ON_SACK, f"{ON_SACK}        {loop}\n")
+    text = TINY + "endpoint: {congestion_control: mine}\n"
+    scenario = load_scenario(written(tmp_path, text, mine=source) / "s.yaml")
+    outcome = run_scenario(scenario, tmp_path / "out", quiet=True)
+    assert outcome.exit_code == ExitCode.INCONCLUSIVE
+    said = capsys.readouterr().out
+    assert "not reliable: the run was interrupted: plugin mine.py:2" in " ".join(said.split())
+    assert "on_sack() has not returned after 0.2 s" in " ".join(said.split())
+
+
+def test_calls_that_return_are_no_such_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: together they take far longer than the limit."""
+    monkeypatch.setattr(load_limit, "CALL_LIMIT_S", 0.2)
+    source = CONTROL.replace(ON_SACK, f"{ON_SACK}        import time; time.sleep(0.005)\n")
+    text = TINY + "endpoint: {congestion_control: mine}\n"
+    scenario = load_scenario(written(tmp_path, text, mine=source) / "s.yaml")
+    assert run_scenario(scenario, tmp_path / "out", quiet=True).exit_code == ExitCode.PASS
+
+
+def test_a_metric_that_never_returns_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_limit, "CALL_LIMIT_S", 0.2)
+    source = METRIC.replace("def spreads(record, window):\n", "def spreads(record, window):\n    while True: pass\n")
+    scenario = load_scenario(written(tmp_path, TINY + "expect: [step_spread.max < 1s]\n", mine=source) / "s.yaml")
+    outcome = run_scenario(scenario, tmp_path / "out", quiet=True)
+    assert outcome.verdict
+    check = outcome.verdict.checks[0]
+    assert check.status == "inconclusive"
+    assert check.why == "plugin mine.py:12: spreads() has not returned after 0.2 s"
+
+
+def test_a_workload_that_never_returns_is_a_mistake_of_the_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_limit, "CALL_LIMIT_S", 0.2)
+    head = "def operations(self, member, step):\n"
+    assert head in GATHER
+    text = TINY.partition("workload:")[0] + "workload:\n  - mine: {size: 1KB, iterations: 4}\n"
+    folder = written(tmp_path, text, mine=GATHER.replace(head, f"{head}        while True: pass\n"))
+    with pytest.raises(
+        ScenarioError, match=r"s\.yaml:3:\d+: plugins: plugin mine\.py:25: operations\(\) has not returned"
+    ):
+        load_scenario(folder / "s.yaml")
 
 
 def test_the_timer_of_somebody_else_goes_on() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hosts.load_limit import SlowCall, call_limit
 from hosts.plugins import line_within
+from testbed.errors import TestbedError
 
 COPIES = "plugins"
 """Folder in a run folder for a copy of every plugin file."""
@@ -15,6 +18,10 @@ COPIES = "plugins"
 
 class PluginMistake(ValueError):
     """Why a plugin cannot be used, with its file, and the line if known."""
+
+
+class PluginStuck(TestbedError):
+    """A call of a plugin does not return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,19 @@ class Offered:
     def sources(self) -> tuple[PluginSource, ...]:
         """Each file once, in scenario order."""
         return tuple(dict.fromkeys(plugin.source for plugin in self.plugins))
+
+    @contextmanager
+    def limited(self, folder: Path | None = None) -> Iterator[None]:
+        """Raises PluginStuck inside where a call of their code does not return (hosts/load_limit.py). `folder`: of the
+        run, whose copies the hosts load."""
+        files = {str(source.file) for source in self.sources}
+        if folder:
+            files |= {str((folder / COPIES / source.copy_name).resolve()) for source in self.sources}
+        try:
+            with call_limit(files):
+                yield
+        except SlowCall as error:
+            raise PluginStuck(f"plugin {error}") from error
 
     def blame(self, error: BaseException) -> tuple[PluginSource, str] | None:
         """The plugin that raised an exception, and `FILE:LINE: ERROR`; None if none did."""
