@@ -10,6 +10,7 @@ from testbed.checks.healing import RECOVERY_FILE, recovery_document
 from testbed.checks.judge import judge, write_verdict
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Verdict
+from testbed.checks.unmet import unmet_words
 from testbed.errors import RunError
 from testbed.pages.report.write import REPORT_FILE, write_report
 from testbed.pcap.convert import write_captures
@@ -75,5 +76,5 @@ def _outcome(verdict: Verdict, record: RunRecord) -> RunOutcome:
         record.folder,
         facts.headline(record),
         record.base_rtt_ns,
-        tuple(map(str, record.environment.get("warnings") or ())),
+        (*map(str, record.environment.get("warnings") or ()), *filter(None, [unmet_words(record)])),
     )

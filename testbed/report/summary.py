@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from testbed.checks.record import RunRecord
 from testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
 from testbed.checks.shown import NOTHING, shown
+from testbed.checks.unmet import unmet_words
 from testbed.expect.vocabulary import Severity
 from testbed.report import facts
 from testbed.report.capture_facts import capture_line
@@ -47,12 +48,15 @@ _WARNING_STYLE = "yellow"
 def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     """Everything for a rich console of 80 to 120 columns, readable without colour."""
     from rich.console import Group
+    from rich.text import Text
 
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
         rows = healing_rows(record) if chooses_paths(record.scenario) else []
         parts += ["", _healing(rows)] if rows else []
+        unmet = unmet_words(record)
+        parts += ["", Text(f"{unmet}: the run does not show what it does", style=_WARNING_STYLE)] if unmet else []
     trusted = short_lines(biases([record.scenario]))
     parts += ["", _facts(verdict, record), *(["", "\n".join(trusted)] if trusted else [])]
     return Group(*parts, "", verdict_line(verdict, record))
@@ -77,6 +81,8 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
     line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
     if hint := facts.half_the_load(record, verdict.fidelity):
         line.append(f"\n{hint}", style="none")
+    if unmet := unmet_words(record):
+        line.append(f"\nwarning: {unmet}", style=_WARNING_STYLE)
     if verdict.warnings:
         more = f" (and {len(verdict.warnings) - 1} more)" if len(verdict.warnings) > 1 else ""
         line.append(f"\nwarning: {verdict.warnings[0].name}{more}", style=_WARNING_STYLE)

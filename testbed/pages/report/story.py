@@ -11,6 +11,7 @@ from testbed.checks.recovery import recoveries
 from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
 from testbed.checks.scale import amount, number
 from testbed.checks.steps import steps_by_job
+from testbed.checks.unmet import unmet_words
 from testbed.expect import parse_figure
 from testbed.expect.vocabulary import Dimension
 from testbed.pages.report.steps import clean_median_ns, faults_during
@@ -99,6 +100,8 @@ def _happened(record: RunRecord) -> Iterator[str]:
     broken = len(record.qp_errors)
     yield f"{plural(broken, 'QP')} broke" if broken else "no QP broke"
     yield _losses(record)
+    if unmet := unmet_words(record):
+        yield unmet
     yield _paths(record) if chooses_paths(record.scenario) else _stalls(record)
 
 
