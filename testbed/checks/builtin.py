@@ -1,5 +1,8 @@
 """Checks of every run: did the requested run take place, and did data move? Pure.
 
+How a job ends yields to one thing alone: the expectations state a death, and it happened. A loose bound, such as
+`unfinished <= 2`, leaves the check where it is.
+
 If the testbed did not do its part (a fault not injected, a fabric unlike its plan), nothing is known about the
 transport: that is inconclusive, not a fail.
 """
@@ -16,7 +19,7 @@ from testbed.checks.metrics import bytes_wrong
 from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount
-from testbed.checks.windows import Outage, outages, workload_ns
+from testbed.checks.windows import NoData, Outage, outages, workload_ns
 from testbed.expect import EVERYBODY, Expectation, Window
 from testbed.expect.vocabulary import Dimension, Severity
 from testbed.expect.window import WHOLE_RUN
@@ -42,29 +45,50 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
         checks |= {FINISHED: finished, MOVED: moved}
     if record.scenario.job.flows:
         checks[ENDED] = ended
-    if any(_may_end_early(record, wanted) for wanted in decisive):
+    died = record.death is not None and any(map(_states_death, decisive))
+    if died:
+        checks = {}
+    elif any(_asks_for_all(wanted) for wanted in decisive):
         checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    if not any(map(_bounds_wrong_bytes, decisive)):
+    if not any(map(_asks_for_intact_data, decisive)) and not (died and _nothing_arrived(record)):
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
 
 
-def _may_end_early(record: RunRecord, wanted: Expectation) -> bool:
-    """Whether an expectation says itself how all jobs and flows should end. What it says of a death says nothing of a
-    job that lives."""
+def _states_death(wanted: Expectation) -> bool:
+    """Whether it holds only for a job that a failed QP ended: then how the job ended is as it was asked for."""
     name = wanted.metric.name
-    if name == "unfinished":
-        return wanted.figure.scope == EVERYBODY
-    return record.death is not None and (name == "died_at" or (name == "job_died" and holds(wanted, 1)))
+    if name == "died_at":
+        return True
+    of_all = wanted.figure.scope == EVERYBODY and wanted.figure.window == WHOLE_RUN
+    return name in ("job_died", "unfinished") and of_all and not holds(wanted, 0)
 
 
-def _bounds_wrong_bytes(wanted: Expectation) -> bool:
-    """Whether an expectation says itself how many bytes may differ, of all that were sent."""
-    return wanted.metric.name == "bytes_wrong" and wanted.figure.window == WHOLE_RUN
+def _asks_for_all(wanted: Expectation) -> bool:
+    """Whether it is the same check in the words of the scenario: nothing is left unfinished."""
+    return wanted.metric.name == "unfinished" and wanted.figure.scope == EVERYBODY and _holds_for_0_alone(wanted)
+
+
+def _asks_for_intact_data(wanted: Expectation) -> bool:
+    """The same of bytes that differ, of all that were sent."""
+    return wanted.metric.name == "bytes_wrong" and wanted.figure.window == WHOLE_RUN and _holds_for_0_alone(wanted)
+
+
+def _holds_for_0_alone(wanted: Expectation) -> bool:
+    return holds(wanted, 0) and not holds(wanted, 1) and wanted.op in ("==", "<=", "<")
+
+
+def _nothing_arrived(record: RunRecord) -> bool:
+    """Whether there is nothing to compare, as where a job dies in its first step."""
+    try:
+        bytes_wrong(record, Window())
+    except NoData:
+        return True
+    return False
 
 
 def finished(record: RunRecord) -> CheckResult:

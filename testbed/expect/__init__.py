@@ -9,17 +9,17 @@ from __future__ import annotations
 from testbed.expect.figure import Figure, parse_figure
 from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
 from testbed.expect.metrics import METRICS, known_metrics, with_metrics
+from testbed.expect.reserved import is_reserved
 from testbed.expect.scanner import ExpectError
 from testbed.expect.scope import EVERYBODY, Scope, ScopeKind
 from testbed.expect.spelling import did_you_mean
 from testbed.expect.vocabulary import OPERATORS, Metric, Severity
-from testbed.expect.window import RESERVED, Length, Moment, Span, Window
+from testbed.expect.window import Length, Moment, Span, Window
 
 __all__ = [
     "EVERYBODY",
     "METRICS",
     "OPERATORS",
-    "RESERVED",
     "Absolute",
     "ExpectError",
     "Expectation",
@@ -34,6 +34,7 @@ __all__ = [
     "Span",
     "Window",
     "did_you_mean",
+    "is_reserved",
     "known_metrics",
     "parse_expectation",
     "parse_figure",

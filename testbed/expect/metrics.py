@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -41,7 +42,10 @@ _SPEED = (
     ),
     Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
     Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_SHARES),
-    Metric("balance", _COUNT, "the least of these shares over the greatest", _ANY, **_OF_SHARES, of_several=True),
+    Metric(
+        *("balance", _COUNT, "the least of these shares over the greatest", _ANY),
+        **{**_OF_SHARES, "of_several": True, "ranges": {None: (0.0, 1.0)}},
+    ),
     Metric(
         *("latency", _TIME, "half the time from posting a message to its completion", _ANY, _SPREAD),
         **{**_OF_FLOWS, "flows": "latency"},
@@ -54,7 +58,10 @@ _NETWORK = (
         **{**_OF_SENDERS, "stats": ("p50", "p100"), "zero": "none"},
     ),
     Metric("wasted", _COUNT, "bytes sent over bytes delivered, less 1", _ANY),
-    Metric("uplink_share", _COUNT, "load of each T0 uplink over the mean of its T0 switch", _ANY, ("min", "max")),
+    Metric(
+        *("uplink_share", _COUNT, "load of each T0 uplink over the mean of its T0 switch", _ANY, ("min", "max")),
+        ranges={"min": (0.0, 1.0), "max": (1.0, inf)},
+    ),
     Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),
 )
 _RECOVERY = (
@@ -86,7 +93,7 @@ _RECOVERY = (
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
-    Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0"),
+    Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0", ranges={None: (0.0, 1.0)}),
     Metric("died_at", _TIME, "when the first of these QPs did, from the start of the workload"),
     Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end", by=_JOB),
     Metric(

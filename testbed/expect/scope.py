@@ -32,7 +32,8 @@ class ScopeKind(Enum):
     EACH_JOB = "each job"
 
 
-_EACH = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW, "job": ScopeKind.EACH_JOB}
+EACH_NOUNS = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW, "job": ScopeKind.EACH_JOB}
+"""What follows `each`."""
 _KNOWN_BY = {
     ScopeKind.HOST: By.HOST,
     ScopeKind.EACH_HOST: By.HOST,
@@ -60,7 +61,7 @@ class Scope:
     @property
     def each(self) -> bool:
         """Every member is evaluated by itself."""
-        return self.kind in _EACH.values()
+        return self.kind in EACH_NOUNS.values()
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -92,9 +93,9 @@ def _each(scan: Scanner) -> Scope | None:
         return None
     column = scan.column
     noun = scan.take(r"[A-Za-z]+")
-    kind = _EACH.get(noun[0]) if noun else None
+    kind = EACH_NOUNS.get(noun[0]) if noun else None
     if kind is None:
-        hint = did_you_mean(noun[0] if noun else "", _EACH)
+        hint = did_you_mean(noun[0] if noun else "", EACH_NOUNS)
         scan.fail(f"expected `host`, `flow` or `job` after `each`{hint}", column)
     return Scope(kind, "", column)
 

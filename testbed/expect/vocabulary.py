@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, Flag, StrEnum, auto
+from math import inf
 from typing import Literal
 
 OPERATORS = ("<=", ">=", "==", "!=", "<", ">")
@@ -103,8 +104,9 @@ class Metric:
     receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
     counter whose growth it is; such a metric needs no function. `zero`: what an observed 0 is called where it says that
     something did not happen, and not how long it took. `transports`: those that have this figure, as scenarios call
-    them; empty: all. `compute`: the function of a plugin's metric, `compute(record, window)`; built-in ones are in
-    `testbed.checks`.
+    them; empty: all. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that
+    are not named); without one, ours are 0 or more, and of a plugin's nothing is known. `compute`: the function of a
+    plugin's metric, `compute(record, window)`; built-in ones are in `testbed.checks`.
     """
 
     name: str
@@ -123,12 +125,18 @@ class Metric:
     counter: str = ""
     zero: str = ""
     transports: tuple[str, ...] = ()
+    ranges: Mapping[str | None, tuple[float, float]] = field(default_factory=dict, hash=False)
     compute: Callable[..., float | Sequence[float]] | None = None
 
     @property
     def example(self) -> str:
         """As written: `step_time.p100`."""
         return f"{self.name}.{'p100' if 'p100' in self.stats else 'max'}" if self.stats else self.name
+
+    def range_of(self, stat: str | None) -> tuple[float, float]:
+        """The smallest and the greatest value that this statistic can have."""
+        usual = (0.0, inf) if self.compute is None else (-inf, inf)
+        return self.ranges.get(stat, self.ranges.get(None, usual))
 
     def known_to(self, transport: str) -> bool:
         """Whether hosts that speak this transport have such a figure."""

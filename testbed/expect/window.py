@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from testbed.expect.scanner import Scanner, plain
-from testbed.expect.scope import EACH, EVERYBODY, Scope
+from testbed.expect.scope import EVERYBODY, Scope
 from testbed.expect.vocabulary import RTT, UNITS, Dimension, Metric, Windows
 
 CLEAN = "clean"
 FAULTS = "faults"
 FAULT = "fault"
 HEALS = "heals"
-RESERVED = (CLEAN, FAULTS, FAULT, HEALS, EACH)
-"""Words that no fault or flow may use as a name."""
 BEGINNINGS = ("during", CLEAN, "from", "after", "before")
 """Words that begin a window."""
 FORMS = "`during NAME`, `during faults`, `clean`, `from 4s to 6s`, `after NAME heals` or `before NAME`"

@@ -11,9 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
-from testbed.expect import RESERVED, did_you_mean
+from testbed.expect import did_you_mean, is_reserved
 from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
-from topos.names import parse_host
 
 COLD_START = "cold-start"
 PAYLOADS = (256, 512, 1024, 2048, 4096)
@@ -199,7 +198,7 @@ def _name(value: object) -> str:
 
 
 def _fault_name(value: object) -> str:
-    if _name(value) in RESERVED or parse_host(str(value)) is not None:
+    if is_reserved(_name(value)):
         raise refuse(f"{value!r} is reserved in expectations; choose another name")
     if value in (ALL_FAULTS, WHOLE_RUN):
         meaning = "every fault" if value == ALL_FAULTS else "the whole run"

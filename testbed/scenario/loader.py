@@ -25,7 +25,7 @@ from testbed.scenario.models import Scenario
 from testbed.scenario.one_key import OneKey
 from testbed.scenario.parts import partial_scenario
 from testbed.scenario.plugins.load import load_plugins
-from testbed.scenario.plugins.offered import Offered
+from testbed.scenario.plugins.offered import Offered, PluginStuck
 from testbed.scenario.queue_pairs import spread_qps
 from testbed.scenario.rules import broken_rules
 from testbed.scenario.shipped import scenario_file
@@ -108,9 +108,14 @@ def load_source(
     with with_metrics(offered.named("metric")), with_kinds(offered.named("fault")):
         _number_faults(data)
         spread_qps(data)
-        scenario, mistakes = _validated(data, model, offered.whole)
+        try:
+            with offered.limited():
+                scenario, mistakes = _validated(data, model, offered.whole)
+                beside = None if recorded else company or company_of(data, judged)
+                mistakes += _broken_rules(data, model, offered, beside, recorded)
+        except PluginStuck as error:
+            scenario, mistakes = None, [Mistake((PLUGINS,), str(error))]
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
-        mistakes += _broken_rules(data, model, offered, None if recorded else company or company_of(data, judged))
     if scenario is None or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
@@ -118,11 +123,13 @@ def load_source(
     return scenario.at_scale()
 
 
-def _broken_rules(data: Any, model: type[Scenario], offered: Offered, company: Company | None) -> list[Mistake]:
+def _broken_rules(
+    data: Any, model: type[Scenario], offered: Offered, company: Company | None, recorded: bool
+) -> list[Mistake]:
     """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
         parts = partial_scenario(data, item_model(model))
-        return [*broken_rules(parts), *(company_mistakes(parts, data, company) if company else ())]
+        return [*broken_rules(parts, recorded), *(company_mistakes(parts, data, company) if company else ())]
     except Exception as error:
         blamed = offered.blame(error)
         if blamed is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from testbed.scenario.capture_rules import capture_mistakes
+from testbed.scenario.decisive_rules import undecided_expectations
 from testbed.scenario.denial_rules import Talk, denial_mistakes
 from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
 from testbed.scenario.fault_rules import Occurrences, misfits, name_mistakes, settled
@@ -30,8 +31,9 @@ MAX_NODES = 2048
 """A larger plan never fits one machine; building it would only waste time."""
 
 
-def broken_rules(parts: Parts) -> list[Mistake]:
-    """All violations of rules across keys in the readable parts."""
+def broken_rules(parts: Parts, recorded: bool = False) -> list[Mistake]:
+    """All violations of rules across keys in the readable parts. `recorded`: of a run folder, which may be of an older
+    version that took expectations which decide nothing."""
     found = [*_impossible_shape(parts.fabric), *impossible_folding(parts)]
     plan = build_plan(parts.written_shape()) if parts.whole_fabric and not found else None
     shape = parts.shape() if plan else None
@@ -57,6 +59,7 @@ def broken_rules(parts: Parts) -> list[Mistake]:
     found += _shown(parts)
     context = FigureContext.of_parts(parts, occurrences, job, shape)
     found += broken_expectations(parts.expectations, context)
+    found += () if recorded else undecided_expectations(parts.expectations, context)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
 from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.expect import did_you_mean
+from testbed.expect import Severity, did_you_mean
 from testbed.inputs import STANDARD_STREAM
 from testbed.scenario.fields import NAME_PATTERN, Name, refuse
 from testbed.scenario.keys import key_path
@@ -42,6 +42,12 @@ def _changes(value: object) -> dict[str, Any]:
     return dict(value)
 
 
+def _variant_name(value: str) -> str:
+    if value == Severity.WARNING:
+        raise refuse(f"{value!r} is reserved in expectations; choose another name")
+    return value
+
+
 def _no_change(key: str) -> str:
     first, _, rest = key.partition(".")
     if first in FIXED:
@@ -66,7 +72,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 _NAME_SCHEMA = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
 Variants = Annotated[
-    dict[Name, Annotated[dict[str, Any], PlainValidator(_changes)]],
+    dict[Annotated[Name, AfterValidator(_variant_name)], Annotated[dict[str, Any], PlainValidator(_changes)]],
     AfterValidator(_not_empty),
     WithJsonSchema(
         {

@@ -544,6 +544,9 @@ def break_off(folder: RunFolder, at_step: int = 3) -> RunFolder:
         (["qp_errors >= 1"], FAIL),  # nobody said that the job may end early
         (["qp_errors >= 1", "warning: unfinished >= 1"], FAIL),
         (["qp_errors >= 1", "unfinished == 0"], FAIL),
+        (["qp_errors >= 1", "unfinished >= 0"], FAIL),  # took "every rank finished all steps" away
+        (["qp_errors >= 1", "unfinished <= 4"], FAIL),
+        (["qp_errors >= 1", "job_died >= 0"], FAIL),
     ],
 )
 def test_a_broken_qp_can_be_the_right_outcome(tmp_path: Path, expect: list[str], status: Status) -> None:
@@ -555,7 +558,37 @@ def test_a_broken_qp_can_be_the_right_outcome(tmp_path: Path, expect: list[str],
 def test_a_job_that_finished_is_not_unfinished(tmp_path: Path) -> None:
     verdict = RunFolder(expect=["unfinished >= 1"]).judge(tmp_path)
     assert (verdict.status, verdict.checks[0].observed) == (FAIL, 0)
-    assert builtin.FINISHED not in [check.name for check in verdict.checks]
+    assert the(verdict, builtin.FINISHED).status is PASS
+
+
+@pytest.mark.parametrize("loose", ["unfinished >= 0", "unfinished <= 3", "unfinished >= 1", "unfinished != 2"])
+def test_a_job_that_did_half_and_did_not_die_fails_whatever_the_scenario_says_of_unfinished_ranks(
+    tmp_path: Path, loose: str
+) -> None:
+    folder = break_off(RunFolder(expect=[loose]))
+    folder.events.pop()
+    verdict = folder.judge(tmp_path)
+    assert (verdict.status, the(verdict, builtin.FINISHED).status) == (FAIL, FAIL)
+
+
+@pytest.mark.parametrize("loose", ["bytes_wrong >= 0", "bytes_wrong <= 1 GiB", "bytes_wrong != 3", "bytes_wrong >= 7"])
+def test_a_loose_bound_of_wrong_bytes_does_not_take_the_check_away(tmp_path: Path, loose: str) -> None:
+    folder = RunFolder(expect=[loose])
+    folder.completions[3][5] = 7
+    verdict = folder.judge(tmp_path)
+    assert (verdict.status, the(verdict, builtin.INTACT).status) == (FAIL, FAIL)
+
+
+def test_a_death_in_the_first_step_that_was_asked_for_passes(tmp_path: Path) -> None:
+    """No byte had arrived whole by then: that is what the death means."""
+    verdict = break_off(RunFolder(expect=["job_died == 1"]), at_step=0).judge(tmp_path)
+    assert verdict.status is PASS, verdict.reason
+
+
+def test_the_same_check_is_not_shown_twice(tmp_path: Path) -> None:
+    verdict = RunFolder(expect=["unfinished == 0", "bytes_wrong == 0"]).judge(tmp_path)
+    assert not {builtin.FINISHED, builtin.INTACT} & {check.name for check in verdict.checks}
+    assert verdict.status is PASS
 
 
 def test_whether_a_workload_that_never_began_would_have_ended_is_not_known(tmp_path: Path) -> None:

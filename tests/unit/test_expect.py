@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from testbed.expect import (
     OPERATORS,
-    RESERVED,
     Absolute,
     Expectation,
     ExpectError,
@@ -18,6 +16,7 @@ from testbed.expect import (
     ScopeKind,
     Span,
     did_you_mean,
+    is_reserved,
     parse_expectation,
 )
 from testbed.expect.metrics import METRICS
@@ -197,9 +196,7 @@ def test_no_word_is_near_enough() -> None:
     assert did_you_mean("rebot", ["reboot"]) == "; did you mean 'reboot'?"
 
 
-NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True).filter(
-    lambda name: name not in RESERVED and not re.match(r"\d+(ns|us|ms|s|min|rtt)?$", name)
-)
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True).filter(lambda name: not is_reserved(name))
 NUMBERS = st.integers(0, 10**6).map(lambda number: f"{number / 8:g}" if number % 8 else str(number // 8))
 LENGTHS = st.builds("{} {}".format, NUMBERS, st.sampled_from([unit for unit in UNITS[Dimension.TIME] if unit]))
 LASTING = LENGTHS.filter(lambda length: float(length.split()[0]) >= 1)
@@ -274,3 +271,29 @@ WORDS = st.sampled_from(
 def test_no_text_raises_anything_but_expect_errors(text: str) -> None:
     with suppress(ExpectError):
         assert parse_expectation(text).text == text
+
+
+WORDS = {"of", "to", "for", "x", "during", "clean", "from", "after", "before", "faults", "fault", "heals", "each"}
+WORDS |= {"host", "flow", "job", "warning", "h3", "4s", "10rtt", "7", "2x"}
+WORDS |= {unit for units in UNITS.values() for unit in units if unit}
+WORDS |= {*METRICS} | {stat for metric in METRICS.values() for stat in metric.stats}
+
+
+def test_a_word_of_the_language_is_no_name() -> None:
+    assert [word for word in sorted(WORDS) if not is_reserved(word)] == []
+
+
+@given(NAMES)
+def test_what_is_not_reserved_is_taken_for_a_name_wherever_one_can_stand(name: str) -> None:
+    said = "steps_done == 8 {}"
+    windows = {
+        f"during {name}": (name,),
+        f"during fault {name}": (name,),
+        f"before {name}": (name,),
+        f"after {name} heals for 2 s": (name,),
+        f"from {name} for 2 s": (name,),
+        f"from {name} - 1 s to {name} heals": (name, name),
+    }
+    for window, names in windows.items():
+        assert tuple(fault for fault, _ in parse_expectation(said.format(window)).window.faults) == names
+    assert parse_expectation(f"steps_done of {name} == 8 during {name}").figure.scope.name == name

@@ -65,7 +65,7 @@ def test_no_kind_is_left_out() -> None:
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_an_outage_of_each_kind_is_the_same_when_it_is_written(tmp_path, kind: str) -> None:
-    assert same_when_written(subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: x}}", move=False), 7)
+    assert same_when_written(subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: cut}}", move=False), 7)
 
 
 @pytest.mark.parametrize("kind", CHAOTIC)
@@ -75,7 +75,7 @@ def test_chaos_of_each_kind_is_the_same_when_it_is_written(tmp_path, kind: str) 
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_fault_that_was_moved_hits_as_many_targets_of_its_class_as_long(tmp_path, kind: str) -> None:
-    found = subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: x}}", move=True)
+    found = subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: cut}}", move=True)
     before, after = comparable(found.with_seed(1)), same_when_written(found, 2)
     assert len(before) == len(after)
     assert sorted(len(one.targets) for one in before) == sorted(len(one.targets) for one in after)

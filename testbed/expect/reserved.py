@@ -1,0 +1,31 @@
+"""Words that an expectation gives a meaning of their own, and that therefore name no fault, flow or job. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from testbed.expect.metrics import known_metrics
+from testbed.expect.scope import EACH, EACH_NOUNS
+from testbed.expect.vocabulary import UNITS, Severity
+from testbed.expect.window import BEGINNINGS, FAULT, FAULTS, HEALS
+from topos.names import parse_host
+
+JOINING = ("of", "to", "for", "x")
+"""Words between the parts of an expectation."""
+_NUMBER = re.compile(r"\d+([a-z]*)")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether `name` means something else where an expectation could name a fault, a flow or a job: a word of the
+    language, a unit, a metric or a statistic, a host, a number or a time such as `4s`."""
+    if name in _WORDS or parse_host(name) is not None:
+        return True
+    metrics = known_metrics()
+    if name in metrics or any(name in metric.stats for metric in metrics.values()):
+        return True
+    number = _NUMBER.fullmatch(name)
+    return number is not None and (number[1] in _WORDS or not number[1])
+
+
+_UNITS = [unit for units in UNITS.values() for unit in units if unit]
+_WORDS = frozenset((*BEGINNINGS, *JOINING, FAULTS, FAULT, HEALS, EACH, *EACH_NOUNS, Severity.WARNING.value, *_UNITS))
