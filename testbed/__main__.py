@@ -8,9 +8,10 @@ def main() -> None:
     """Entry point. Loading takes a while, and Ctrl-C may come meanwhile."""
     leave_out_the_current_folder()
 
+    import os
     import sys
 
-    from testbed.errors import ExitCode
+    from testbed.errors import ExitCode, lack_of
     from testbed.interrupts import send_swallowed_again
 
     send_swallowed_again()
@@ -18,6 +19,11 @@ def main() -> None:
         from testbed import cli
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    except (OSError, MemoryError, ImportError) as error:
+        if not (lack := lack_of(error)):
+            raise
+        os.write(2, f"mrc-testbed: {lack}\n".encode())
+        os._exit(ExitCode.INCONCLUSIVE)  # what Python does at its own end may lack the same
     cli.main()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -86,3 +87,31 @@ class MachineLateError(RunError):
 
 class WorkloadError(TestbedError):
     """The workload failed: a QP broke, or a rank missed the time limit. This is a result."""
+
+
+_FULL_DISK = "the disk is full"
+_NO_MEMORY = "memory ran out; give the machine more, or raise the limit (ulimit -v)"
+_LACKING = {
+    "ENOSPC": _FULL_DISK,
+    "EDQUOT": f"{_FULL_DISK} for this user",
+    "EIO": "the disk is broken",
+    "ENOMEM": _NO_MEMORY,
+    "EAGAIN": "this user may start no more processes; raise the limit (ulimit -u)",
+    "EMFILE": "this process may open no more files; raise the limit (ulimit -n)",
+    "ENFILE": "this machine has too many open files",
+}
+_BY_NUMBER = {getattr(errno, name): words for name, words in _LACKING.items() if hasattr(errno, name)}
+_UNLOADED = ("failed to map segment", "llocate memory")
+"""What the loader of shared libraries says where memory runs out."""
+
+
+def lack_of(error: BaseException | None) -> str:
+    """What the machine lacked, where it refused a file, a process or memory: then it is no mistake of the program, nor
+    does it say anything of a scenario. Else empty."""
+    if isinstance(error, MemoryError) or (
+        isinstance(error, ImportError) and any(one in str(error) for one in _UNLOADED)
+    ):
+        return _NO_MEMORY
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return _LACKING["EAGAIN"]
+    return _BY_NUMBER.get(error.errno or 0, "") if isinstance(error, OSError) else ""

@@ -6,7 +6,7 @@ import errno
 import os
 import traceback
 
-from testbed.errors import ExitCode, ScenarioError, TestbedError
+from testbed.errors import ExitCode, ScenarioError, TestbedError, lack_of
 from testbed.terminal import say
 
 _OF_THE_PATH = {
@@ -36,6 +36,8 @@ def show(error: Exception) -> ExitCode:
     elif isinstance(error, OSError) and isinstance(error.filename, _PATHS) and error.errno in _OF_THE_PATH:
         say(f"mrc-testbed: {os.fsdecode(error.filename)}: {error.strerror}", err=True)
         return ExitCode.USAGE
+    elif lack := lack_of(error):
+        say(f"mrc-testbed: {lack}", err=True)
     else:
         say(f"mrc-testbed: internal error: {type(error).__name__}: {error} (more with --debug)", err=True)
     return error.exit_code if isinstance(error, TestbedError) else ExitCode.INCONCLUSIVE

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError
+from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
 from testbed.fabric import privileges
 from testbed.fabric.limits import lift_file_limit
 from testbed.interrupts import ignored_by_wish
@@ -187,8 +187,9 @@ def _child(body: Callable[[], int]) -> NoReturn:
     except TestbedError as error:  # namespaces or mounts refused; `main` answers for its own errors
         say(f"mrc-testbed: {error}", err=True)
         status = error.exit_code
-    except BaseException:
-        say(traceback.format_exc(), err=True, end="")
+    except BaseException as error:
+        lack = lack_of(error)
+        say(f"mrc-testbed: {lack}\n" if lack else traceback.format_exc(), err=True, end="")
     finally:
         for stream in (sys.stdout, sys.stderr):
             try:

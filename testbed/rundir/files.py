@@ -32,11 +32,6 @@ _BLOCK_BYTES = 1 << 20
 _READ_FOLDERS, _MOST_FOLDERS = 2, 16
 """Depth to which files are read: those of a run folder and of its folders. Depth to which a user may have put some."""
 _NO_DETOUR = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_USED_UP = {
-    getattr(errno, name)
-    for name in ("ENOSPC", "EDQUOT", "EIO", "ENOMEM", "EAGAIN", "EMFILE", "ENFILE")
-    if hasattr(errno, name)
-}
 _PLAIN_FILES_ALONE = "a run folder holds plain files alone: remove it"
 
 
@@ -207,11 +202,6 @@ def _modes(folder: Path) -> Iterator[tuple[Path, int]]:
                 yield path, path.lstat().st_mode
     except OSError as error:
         raise RecordError(folder, f"cannot be read: {error.strerror}") from None
-
-
-def used_up(error: BaseException | None) -> bool:
-    """The machine refused it: disk, memory, files or processes have run out, or its disk is broken."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _USED_UP)
 
 
 def write_failed(path: Path, error: OSError) -> RunError:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.errors import RunError, TestbedError, UsageError
+from testbed.errors import RunError, TestbedError, UsageError, lack_of
 from testbed.expect import did_you_mean
-from testbed.rundir.files import used_up
 from testbed.rundir.ownership import give
 from testbed.scenario import SCENARIO_FILE
 
@@ -63,7 +62,7 @@ def new_folder(out: Path, name: str) -> Path:
 
 def _cannot_make(out: Path, error: OSError) -> TestbedError:
     """Another folder helps where this one cannot be written, but not where the machine is at its end."""
-    kind = RunError if used_up(error) else UsageError
+    kind = RunError if lack_of(error) else UsageError
     return kind(f"--out {out}: cannot make a folder there: {error.strerror}")
 
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError
+from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError, lack_of
 from testbed.fabric.interface import FabricLike
 from testbed.faults.inject import Injector
 from testbed.faults.schedule import touched_nodes
 from testbed.faults.target_system import TargetSystem
 from testbed.interrupts import unwrapped
-from testbed.rundir.files import used_up
 from testbed.rundir.lines import HistoryFields
 from testbed.rundir.planned import plan_document
 from testbed.rundir.recorder import Recorder
@@ -275,7 +274,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     end."""
     recorder = Recorder(job.folder, job.world.loop.now_ns)
     try:
-        with unwrapped():
+        with unwrapped(), job.scenario.offered.limited(job.folder):
             Phases(job, recorder, progress).run_all()
         return ExitCode.PASS
     except KeyboardInterrupt as stop:
@@ -287,6 +286,9 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     except TestbedError as error:
         _record(recorder, "interrupt", str(error), _part_of_machine(error))
         return error.exit_code
+    except MemoryError as error:
+        _record(recorder, "interrupt", lack_of(error), {"machine": True})
+        return ExitCode.INCONCLUSIVE
     except Exception as error:
         blamed = job.scenario.offered.blame(error)
         if blamed is None:
@@ -302,7 +304,7 @@ def _part_of_machine(error: TestbedError) -> HistoryFields:
     """What the machine did to end a run."""
     if isinstance(error, MachineLateError):
         return {"late": True}
-    return {"machine": True} if used_up(error.__cause__) else {}
+    return {"machine": True} if lack_of(error.__cause__) else {}
 
 
 def _record(recorder: Recorder, op: str, reason: str, more: HistoryFields | None = None) -> None:

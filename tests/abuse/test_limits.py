@@ -40,6 +40,32 @@ def test_a_limit_of_the_process_is_no_traceback(tmp_path: Path, limit: str) -> N
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor",),
+        ("run", str(SCENARIO)),
+        ("run", str(SCENARIO), "--virtual", "--jobs", "2", "--repeat", "2"),
+        ("run", str(SCENARIO), "--virtual", "--web"),
+        ("hunt", "hunts/training", "--seeds", "2", "--jobs", "1"),
+    ],
+    ids=lambda words: " ".join(Path(word).name for word in words),
+)
+def test_eight_open_files_are_no_traceback_in_any_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ended = command(*words, cwd=tmp_path, preexec_fn=limited(resource.RLIMIT_NOFILE, 8))
+    told = ended.stdout + ended.stderr
+    assert_in_order(told)
+    assert ended.returncode in KNOWN - {0}, (ended.returncode, told)
+    assert "open" in told
+
+
+@pytest.mark.parametrize("megabytes", [40, 80, 120])
+def test_too_little_memory_is_said_so(tmp_path: Path, megabytes: int) -> None:
+    """`ulimit -v` ended in an internal error. How much is enough differs from machine to machine."""
+    told = tried(tmp_path, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
+    assert "PASS" in told or "memory ran out" in told
+
+
+@pytest.mark.parametrize(
     "environment",
     [
         {"HOME": "/nowhere", "XDG_STATE_HOME": "/proc/nowhere"},

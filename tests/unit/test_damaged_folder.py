@@ -45,6 +45,8 @@ def other(run: Path) -> Path:
 
 
 def killed(folder: Path) -> None:
+    """Before it was judged."""
+    (folder / "verdict.json").unlink(missing_ok=True)
     (folder / OWNER).write_text("{}")
 
 
