@@ -94,7 +94,7 @@ _NO_MEMORY = "memory ran out; give the machine more, or raise the limit (ulimit 
 _LACKING = {
     "ENOSPC": _FULL_DISK,
     "EDQUOT": f"{_FULL_DISK} for this user",
-    "EIO": "the disk is broken",
+    "EIO": "a disk or another device failed (input/output error)",
     "ENOMEM": _NO_MEMORY,
     "EAGAIN": "this user may start no more processes; raise the limit (ulimit -u)",
     "EMFILE": "this process may open no more files; raise the limit (ulimit -n)",

@@ -208,7 +208,7 @@ def fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (RunError("h0: no answer"), 3, "mrc-testbed: h0: no answer"),
         (MissingCapability("tc is missing", "apt-get install iproute2"), 4, None),
         (ZeroDivisionError("by 0"), 3, "mrc-testbed: internal error: ZeroDivisionError: by 0 (more with --debug)"),
-        (OSError(5, "Input/output error"), 3, None),
+        (OSError(5, "Input/output error"), 3, "mrc-testbed: a disk or another device failed (input/output error)"),
         (PermissionError(13, "Permission denied", Path("/far/off")), 2, "mrc-testbed: /far/off: Permission denied"),
         (OSError(36, "File name too long", "x" * 3), 2, "mrc-testbed: xxx: File name too long"),
     ],
