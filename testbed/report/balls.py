@@ -25,7 +25,7 @@ def show_crowding(rows: Sequence[Crowding], console: Console) -> None:
     """Load of the busiest link over the mean, a row for each number of flows and links."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for head in HEADS:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     for row in rows:
         table.add_row(*crowding_cells(row))
     console.print("load of the busiest link over the mean")

@@ -22,7 +22,7 @@ def show_campaigns(both: Sequence[tuple[Design, FailurePlan]], console: Console)
     if not rows:
         return
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(heads[0])
+    table.add_column(heads[0], overflow="fold")
     for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from testbed.planner.design import Design
-from testbed.planner.numbers import MarkedNumber
+from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import rate_words
+from testbed.report.side_by_side import SideBySideRow, show_side_by_side
 
-SIDE_BY_SIDE = 3
-"""Designs in one table; more of them go into further tables."""
 ROWS = (
     ("switches", "switches"),
     ("switches_t0", "  T0"),
@@ -56,27 +53,23 @@ def show_designs(made: Sequence[Design], console: Console) -> None:
     """Tables of all designs, then the numbers that they rest on."""
     parts = Footnotes(made)
     base = next((design for design in made if design.clos.fits), made[0])
-    left = iter(made)
-    while group := list(islice(left, SIDE_BY_SIDE)):
-        console.print(_table(group, base, parts))
+    show_side_by_side(made, lambda some: list(_rows(some, base, parts)), console)
     for line in parts.lines():
         console.print(line, soft_wrap=True)
 
 
-def _table(made: Sequence[Design], base: Design, parts: Footnotes) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column(f"a NIC of {rate_words(made[0].nic_gbps)} a GPU", no_wrap=True)
-    for design in made:
-        table.add_column(design_title(design), justify="right", no_wrap=True)
-    table.add_column("mark")
-    table.add_row("room for the GPUs", *(room_words(design) for design in made), "derived")
+def _rows(made: Sequence[Design], base: Design, parts: Footnotes) -> Iterator[SideBySideRow]:
+    yield SideBySideRow(
+        f"a NIC of {rate_words(made[0].nic_gbps)} a GPU", [design_title(design) for design in made], "mark"
+    )
+    yield SideBySideRow("room for the GPUs", [room_words(design) for design in made], Provenance.DERIVED.value)
     numbers = [design.numbers() if design.clos.fits else {} for design in made]
     first = base.numbers()
     for key, label in ROWS:
         row = [each.get(key) for each in numbers]
         if any(row):
-            table.add_row(label, *(cell_words(key, one, first.get(key)) for one in row), parts.mark(row, made))
-    return table
+            cells = [cell_words(key, one, first.get(key)) for one in row]
+            yield SideBySideRow(label, cells, parts.mark(row, made))
 
 
 def design_title(design: Design) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from math import inf
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
 from testbed.planner.design import Design
@@ -17,7 +15,8 @@ from testbed.planner.failures import FailurePlan, PlannedJob
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.quantities import duration_words
 from testbed.report.campaigns import between, show_campaigns
-from testbed.report.plan import SIDE_BY_SIDE, design_title, number_words
+from testbed.report.plan import design_title, number_words
+from testbed.report.side_by_side import SideBySideRow, show_side_by_side
 
 FAILURE_ROWS = (
     ("flaps", "T0-T1 flaps a minute"),
@@ -29,9 +28,6 @@ FAILURE_ROWS = (
     ("mtti", "  mean time between"),
 )
 _LEAST_PERCENT = 0.0001
-_LABEL = 27
-_WIDE = 96
-"""Columns of a terminal that hold SIDE_BY_SIDE jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +79,18 @@ def show_failures(designs: Sequence[Design], plans: Sequence[FailurePlan | None]
     """Tables of the designs that have room, then what they rest on."""
     both = [(design, plan) for design, plan in zip(designs, plans, strict=True) if plan]
     notes = FailureNotes([plan for _, plan in both])
-    left = iter(both)
-    while group := list(islice(left, SIDE_BY_SIDE - (console.width < _WIDE))):
-        console.print(_table([design for design, _ in group], [plan for _, plan in group], notes))
+    show_side_by_side(both, lambda some: list(_rows(some, notes)), console)
     show_campaigns(both, console)
     for line in notes.lines():
         console.print(line, soft_wrap=True)
 
 
-def _table(designs: Sequence[Design], plans: Sequence[FailurePlan], notes: FailureNotes) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("what failures take", width=_LABEL)
-    for design in designs:
-        table.add_column(design_title(design), justify="right", no_wrap=True)
-    table.add_column("mark")
-    table.add_row("GPUs of the job", *(f"{plan.job.gpus:,}" for plan in plans), Provenance.GIVEN.value)
+def _rows(both: Sequence[tuple[Design, FailurePlan]], notes: FailureNotes) -> Iterator[SideBySideRow]:
+    plans = [plan for _, plan in both]
+    yield SideBySideRow("what failures take", [design_title(design) for design, _ in both], "mark")
+    yield SideBySideRow("GPUs of the job", [f"{plan.job.gpus:,}" for plan in plans], Provenance.GIVEN.value)
     for row in failure_rows(plans):
-        table.add_row(row.label, *(row.cells() or [""] * len(plans)), notes.mark(row, plans))
-    return table
+        yield SideBySideRow(row.label, row.cells() or [""] * len(plans), notes.mark(row, plans))
 
 
 class FailureNotes:
