@@ -11,16 +11,20 @@ from testbed.expect import did_you_mean
 from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
 from testbed.scenario.source import KeyPath
 from testbed.scenario.step_models import PlacedExchange, StepEntry
+from testbed.scenario.transports import WorldKind
 from testbed.scenario.units import format_size
 from testbed.scenario.wording import Mistake
 from testbed.workloads.steps import ALL
 from topos.plan import Plan
 
-MAX_OPERATIONS = 500_000
-"""Operations of all programs together: about 1 kB of memory each."""
+MAX_OPERATIONS = {WorldKind.KERNEL: 500_000, WorldKind.VIRTUAL: 4_000_000}
+"""Operations of all programs of an entry: about 1.2 kB of memory each. In virtual time an all-reduce of 256 hosts with
+all the QPs that there may be (1024) is within it."""
 
 
-def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mistake]:
+def broken_step_rules(
+    entries: Mapping[int, StepEntry], plan: Plan, world: WorldKind = WorldKind.KERNEL
+) -> Iterator[Mistake]:
     """All violations in the readable entries."""
     for index, entry in entries.items():
         where = ("workload", index, entry.kind)
@@ -28,7 +32,7 @@ def broken_step_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[
         for placed in entry.placed():
             wrong += _exchange(entry, placed, plan, where)
         if not wrong:
-            wrong += _length(entry, plan, where)
+            wrong += _length(entry, plan, world, where)
         yield from wrong
         if not wrong and any(placed.exchange.plugin for placed in entry.placed()):
             yield from _programs(entry, plan, where)
@@ -72,11 +76,12 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: KeyPa
         yield Mistake((*where, *placed.size_place), f"{format_size(exchange.terms.size_bytes)} is less than {needs}")
 
 
-def _length(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
+def _length(entry: StepEntry, plan: Plan, world: WorldKind, where: KeyPath) -> Iterator[Mistake]:
     operations = entry.job(plan.shape).operations
-    if operations > MAX_OPERATIONS:
-        problem = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS}"
-        yield Mistake(where, f"{problem}; use fewer hosts, QPs or micro-batches")
+    if operations > MAX_OPERATIONS[world]:
+        problem = f"the programs of all hosts would have {operations} operations; the limit is {MAX_OPERATIONS[world]}"
+        elsewhere = ", or `world: virtual`" if operations <= MAX_OPERATIONS[WorldKind.VIRTUAL] else ""
+        yield Mistake(where, f"{problem}; use fewer hosts, QPs or micro-batches{elsewhere}")
 
 
 def _programs(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:

@@ -20,7 +20,7 @@ MAX_MEMORY_BYTES = 4 << 30
 
 def broken_workload_rules(parts: Parts, plan: Plan) -> list[Mistake]:
     """All violations in the readable entries."""
-    found = [*broken_step_rules(parts.steps, plan), *broken_flow_rules(parts.flows, plan)]
+    found = [*broken_step_rules(parts.steps, plan, parts.world), *broken_flow_rules(parts.flows, plan)]
     found = found or [*broken_job_rules(parts.steps, plan), *_shared_names(parts, plan.shape)]
     workload = None if found else sound_workload(parts, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]

@@ -190,6 +190,23 @@ def test_a_mistake_in_an_entry_is_told(entries: str, says: str) -> None:
     assert any(says in line for line in told), told
 
 
+def test_the_all_reduce_of_256_hosts_is_too_long_for_the_kernel_and_not_for_virtual_time() -> None:
+    text = (
+        "name: many\nfabric: {planes: 2, t0_groups: 16, t1: 2, hosts_per_t0: 16}\n"
+        "workload:\n  - allreduce: {size: 64KiB, iterations: 1}\n"
+    )
+    (told,) = mistakes(text)
+    assert told.startswith("s.yaml:4:16: workload.0.allreduce: the programs of all hosts would have 784384 operations")
+    assert told.endswith("the limit is 500000; use fewer hosts, QPs or micro-batches, or `world: virtual`")
+    assert len(load_scenario_text(f"world: virtual\n{text}").jobs) == 1
+
+
+def test_programs_that_no_world_has_memory_for_are_refused_in_both() -> None:
+    entry = "  - pipeline: {size: 64B, micro_batches: 1024, iterations: 1, qps: 64}\n"
+    (told,) = mistakes(f"world: virtual\n{HEAD.replace('t0_groups: 2', 't0_groups: 4')}{entry}")
+    assert told.endswith("the limit is 4000000; use fewer hosts, QPs or micro-batches")
+
+
 def test_a_time_limit_without_a_value_is_refused() -> None:
     (told,) = mistakes(HEAD + "  - sendrecv: {size: 4B, iterations: 3}\ntime_limit:\n")
     assert "time_limit: has no value; write one, such as 2min, or leave the key out" in told
