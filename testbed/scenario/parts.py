@@ -36,6 +36,9 @@ from topos.fold import folded
 from topos.plan import Routing
 from topos.shape import PAYLOAD_BYTES, Shape
 
+CHOICES = ("congestion_control", "ev_selection")
+"""Keys of `endpoint` that name an implementation for MRC, ours or of a plugin."""
+
 M = TypeVar("M", bound=BaseModel)
 W = TypeVar("W", bound=StrEnum)
 
@@ -49,7 +52,7 @@ class Parts:
     `all_workload`: every entry of `workload` was readable.
     `all_faults`: every fault was readable, so that other names do not exist. `expectations`: by the place
     of their text, those of all cells. `all_expectations`: how many there are, readable or not; None: no list. `shows`:
-    of `paper`.
+    of `paper`. `mrc_choices`: what `endpoint` names of `CHOICES`, known or not.
     """
 
     seed: int
@@ -65,6 +68,7 @@ class Parts:
     denylist: dict[int, Denial]
     icrc: bool | None
     payload_bytes: int
+    mrc_choices: Mapping[str, str]
     all_expectations: int | None
     shows: dict[int, int]
     captures: dict[int, Capture]
@@ -120,6 +124,7 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         _denylist(data.get("endpoint")),
         _icrc(data.get("endpoint", {})),
         _payload(data.get("endpoint")),
+        _choices(data.get("endpoint")),
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
         {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
@@ -199,6 +204,11 @@ def _payload(endpoint: Any) -> int:
     with suppress(ValidationError):
         return _PAYLOAD.validate_python(endpoint.get("payload") if isinstance(endpoint, dict) else None)
     return PAYLOAD_BYTES
+
+
+def _choices(endpoint: Any) -> dict[str, str]:
+    written = endpoint if isinstance(endpoint, dict) else {}
+    return {key: written[key] for key in CHOICES if isinstance(written.get(key), str)}
 
 
 def _shows(paper: Any) -> dict[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed.scenario.bgp import bfd_share, least_interval_ns
+from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.fault_rules import Occurrences
 from testbed.scenario.folding import folded_occurrences
 from testbed.scenario.parts import Parts
@@ -26,6 +27,8 @@ def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
     yield from _wrong_routing(parts)
     if parts.transport is TransportKind.ROCE:
         yield from _short_timeout(parts)
+    if parts.transport is not TransportKind.MRC:
+        yield from _of_mrc_alone(parts)
     yield from _plain_switches(parts)
     if parts.routing is Routing.BGP:
         yield from _fast_bfd(parts)
@@ -48,6 +51,21 @@ def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
     elif srv6 and not mrc:
         why = f"{parts.transport} leaves the path to the switches, and srv6 leaves it to the sender"
         yield Mistake(("routing",), f"{why}; write `routing: ecmp-static`, or `transport: mrc`")
+
+
+def _of_mrc_alone(parts: Parts) -> Iterator[Mistake]:
+    """Choices for MRC endpoints, of which this transport has none: they would silently do nothing."""
+    usual = EndpointSettings()
+    other = "roce" if parts.transport is TransportKind.ROCE else "tcp"
+    instead = {
+        "congestion_control": f"choose that of {parts.transport} by `{other}.congestion_control`",
+        "ev_selection": "remove this key, as switches choose its paths",
+    }
+    for key, name in parts.mrc_choices.items():
+        if name != getattr(usual, key):
+            why = f"{name!r} is for mrc, and with `transport: {parts.transport}` nobody would use it"
+            fix = f"{instead[key]}, or write `transport: mrc` (of variants, name it in those of mrc)"
+            yield Mistake(("endpoint", key), f"{why}; {fix}")
 
 
 def _short_timeout(parts: Parts) -> Iterator[Mistake]:

@@ -94,7 +94,8 @@ def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """A few of them: each is run."""
     if sketch.often(0.3):
         return {"matrix": {"endpoint.mpr": [sketch.dice.randint(2, 9), 16]}}
-    other = {"transport": "roce"} if "routing" not in data and sketch.often(0.5) else {"endpoint.trim_nack": False}
+    of_mrc = {"routing", "congestion_control", "ev_selection"} & {*data, *data.get("endpoint", {})}
+    other = {"transport": "roce"} if not of_mrc and sketch.often(0.5) else {"endpoint.trim_nack": False}
     found: dict[str, Any] = {"variants": {"usual": {}, "other": other}}
     if sketch.often(0.5):
         found["judge"] = [sketch.one(["usual", "other", sketch.transport])]

@@ -10,7 +10,7 @@ from wires import Wire
 
 from hosts.program_io import StepReport
 from testbed.errors import ScenarioError
-from testbed.scenario import load_scenario
+from testbed.scenario import load_cells, load_scenario
 from topos.plan import build_plan
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -141,6 +141,27 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
 )
 def test_a_mistake_beside_plugins_is_told_like_any_other(here: Path, override: str, says: str) -> None:
     assert any(says in line for line in mistakes(here, override))
+
+
+@pytest.mark.parametrize("transport", ["roce", "tcp", "mptcp"])
+def test_what_is_for_mrc_is_refused_where_another_transport_is_spoken(here: Path, transport: str) -> None:
+    file = SCENARIO.replace("endpoint:", f"transport: {transport}\nendpoint:")
+    control, selection = mistakes(written(here, file))
+    family = "roce" if transport == "roce" else "tcp"
+    assert control == (
+        "s.yaml:5:32: endpoint.congestion_control: 'fixed-rate' is for mrc, and with `transport: "
+        f"{transport}` nobody would use it; choose that of {transport} by `{family}.congestion_control`, "
+        "or write `transport: mrc` (of variants, name it in those of mrc)"
+    )
+    assert selection.startswith("s.yaml:5:58: endpoint.ev_selection: 'random-spray' is for mrc, and with `transport: ")
+    assert load_scenario(here / "s.yaml", ["endpoint={}"]).transport == transport
+
+
+def test_variants_name_a_plugin_where_mrc_is_spoken(here: Path) -> None:
+    beside = "variants: {mine: {endpoint.congestion_control: fixed-rate}, roce: {transport: roce}}\n"
+    written(here, SCENARIO.replace("congestion_control: fixed-rate, ev_selection: random-spray", "") + beside)
+    cells = load_cells(here / "s.yaml")
+    assert [cell.scenario.congestion_control for cell in cells] == ["fixed-rate", "dcqcn"]
 
 
 def test_the_names_are_gone_without_the_plugins(here: Path) -> None:

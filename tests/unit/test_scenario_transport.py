@@ -334,9 +334,9 @@ def test_connections_stand_for_the_qps_of_jobs_and_greedy_flows(transport: str, 
 
 
 def test_the_congestion_control_is_that_of_the_transport() -> None:
-    keys = "endpoint: {congestion_control: fixed}\nroce: {congestion_control: none}\ntcp: {congestion_control: reno}"
+    keys = "roce: {congestion_control: none}\ntcp: {congestion_control: reno}"
     assert {kind: load(keys, sets=(f"transport={kind}",)).congestion_control for kind in TransportKind} == {
-        TransportKind.MRC: "fixed",
+        TransportKind.MRC: "nscc",
         TransportKind.ROCE: "none",
         TransportKind.TCP: "reno",
         TransportKind.MPTCP: "reno",
