@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 
 from testbed.planner import effects
 from testbed.planner.clos import Clos
@@ -41,15 +42,29 @@ class Design:
         return self.clos.tiers - (self.nic_cable is NicCable.DAC)
 
     @property
-    def modules(self) -> float:
-        """Transceivers that carry as much as all fibres do: those of slower ports share one (breakout)."""
-        return 2 * self.fibre_layers * self.clos.nics * self.nic_gbps / self.transceiver.rate_gbps
+    def modules_of_nic(self) -> int:
+        """Transceivers, or copper cables, that a NIC has for itself; the last may be partly used."""
+        return ceil(self.nic_gbps / self.transceiver.rate_gbps)
 
     @property
-    def copper_cables(self) -> float:
+    def modules(self) -> int:
+        """Whole transceivers: a NIC shares its own with no other NIC, ports of one switch share one (breakout)."""
+        counts, layers = self.clos.tier_switches, range(self.clos.tiers)
+        fibres = layers if self.nic_cable is NicCable.OPTICS else layers[1:]
+        below = sum(self._modules_of_tier(counts[layer - 1]) for layer in fibres if layer)
+        above = sum(self._modules_of_tier(counts[layer]) for layer in fibres)
+        return below + above + (self.clos.nics * self.modules_of_nic if 0 in fibres else 0)
+
+    def _modules_of_tier(self, switches: int) -> int:
+        """Of one layer of links at its `switches` on one side, all planes, if they share its links evenly."""
+        links, more = divmod(self.clos.nics * self.clos.planes, switches)
+        fewer, most = (ceil(count * self.port_gbps / self.transceiver.rate_gbps) for count in (links, links + 1))
+        return more * most + (switches - more) * fewer
+
+    @property
+    def copper_cables(self) -> int:
         """Copper cables, each with the rate of a transceiver."""
-        layers = self.clos.tiers - self.fibre_layers
-        return layers * self.clos.nics * self.nic_gbps / self.transceiver.rate_gbps
+        return self.clos.nics * self.modules_of_nic if self.nic_cable is NicCable.DAC else 0
 
     def part_numbers(self) -> dict[str, MarkedNumber]:
         """The numbers of parts by the names under which derived ones rest on them."""
@@ -85,7 +100,7 @@ class Design:
     def _optics(self) -> dict[str, MarkedNumber | None]:
         lanes = self.nic_gbps / self.parts.lane_gbps
         ends = 0 if self.nic_cable is NicCable.DAC else 2 * lanes
-        module = f"{self.transceiver.rate_gbps}G equivalents, one on each end of a fibre"
+        module = f"of {self.transceiver.rate_gbps}G, whole ones at each NIC and switch, on each end of a fibre"
         return {
             "transceivers": exact(self.modules, "transceivers", module),
             "transceivers_a_nic": exact(self.modules / self.clos.nics, "transceivers", module),

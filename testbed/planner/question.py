@@ -100,6 +100,12 @@ def warnings(made: Sequence[Design]) -> list[str]:
     """What a buyer should know of these designs, a line each."""
     found: dict[str, None] = {}
     for design in made:
+        rate = design.transceiver.rate_gbps
+        if design.nic_gbps % rate and design.nic_cable is NicCable.OPTICS:
+            found[
+                f"--nic {rate_words(design.nic_gbps)}: counted with {design.modules_of_nic} whole transceiver"
+                f"{'s' * (design.modules_of_nic > 1)} of {rate_words(rate)} in each NIC; add one of its rate by --parts"
+            ] = None
         listed, wanted = int(design.switch.logical_ports.value), design.clos.ports
         if wanted > listed:
             tiers = design.clos.tiers

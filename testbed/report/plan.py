@@ -22,7 +22,7 @@ ROWS = (
     ("switches_a_nic", "  a NIC"),
     ("links", "links"),
     ("links_a_nic", "  a NIC"),
-    ("transceivers", "transceivers (slower ports share one)"),
+    ("transceivers", "transceivers (ports of a switch share)"),
     ("transceivers_a_nic", "  a NIC"),
     ("lasers", "lasers"),
     ("lasers_to_t0_a_nic", "  from a NIC to its T0s and back, a NIC"),

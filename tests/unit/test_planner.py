@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from testbed.planner.design import Design, NicCable
 from testbed.planner.effects import one_way_latency
 from testbed.planner.numbers import MarkedNumber, Provenance
 from testbed.planner.parts import load_parts
-from testbed.planner.question import Question, designs
+from testbed.planner.question import Question, designs, warnings
 
 PARTS = load_parts()
 
@@ -90,6 +91,31 @@ def test_four_tiers() -> None:
     assert FOUR.clos.tier_switches == (4096, 4096, 4096, 2048)
     assert (value(FOUR, "links"), value(FOUR, "transceivers"), value(FOUR, "paths")) == (524_288, 1_048_576, 32_768)
     assert value(TWO, "switches") / value(FOUR, "switches") == pytest.approx(0.43, abs=0.005)
+
+
+def test_every_nic_has_whole_transceivers_of_its_own() -> None:
+    """A NIC of 400G shares its 800G transceiver with no other NIC; ports of one switch share theirs."""
+    asked = Question([131_072], 400, [4], ["51.2T"], [], [2], "dsp", NicCable.OPTICS)
+    made = designs(asked, PARTS)[0]
+    assert value(made, "transceivers_a_nic") == 1 + 3 * 0.5
+    assert value(made, "watts") == made.clos.switches * 913 + 2.5 * 131_072 * 15
+    assert [line for line in warnings([made]) if line.startswith("--nic 400G: ")]
+    wide = designs(replace(asked, nic_gbps=1200, planes=[12]), PARTS)[0]
+    assert value(wide, "transceivers_a_nic") == 2 + 3 * 1.5
+
+
+def test_copper_cables_of_nics_are_whole_and_their_transceivers_gone() -> None:
+    asked = Question([131_072], 400, [4], ["51.2T"], [], [2], "dsp", NicCable.DAC)
+    made = designs(asked, PARTS)[0]
+    assert made.copper_cables == 131_072
+    assert value(made, "transceivers_a_nic") == 2 * 0.5
+    assert not [line for line in warnings([made]) if line.startswith("--nic")]
+
+
+def test_no_switch_has_a_part_of_a_transceiver() -> None:
+    """250 NICs below each T0, 250 uplinks of it, 500 ports of a T1: 31.25, 31.25 and 62.5 transceivers."""
+    made = design(8, 2, 10_000)
+    assert value(made, "transceivers") == 10_000 + 320 * 32 + 320 * 32 + 160 * 63
 
 
 def test_a_box_with_320_logical_ports() -> None:
