@@ -12,7 +12,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.result import CheckResult, Status
 from testbed.checks.scale import amount, number, scale_for, unit_factor
 from testbed.checks.statistics import statistic
-from testbed.checks.windows import Between, NoData, NotApplicable
+from testbed.checks.windows import KnownBetween, NoData, NotApplicable
 from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
 from testbed.expect.vocabulary import LINE, RTT
 
@@ -65,7 +65,7 @@ def _find(record: RunRecord, wanted: Expectation, figure: Figure) -> Finding:
     limit = _limit(record, wanted, figure)
     try:
         return Finding(figure.scope, measure(record, figure), limit)
-    except Between as found:
+    except KnownBetween as found:
         least, most = (statistic(values, figure.stat or "p100") for values in (found.least, found.most))
         if _decided(wanted.op, least, most, limit):
             return Finding(figure.scope, least, limit)

@@ -16,8 +16,8 @@ from testbed.checks.scope import belongs, hosts_of, pairs_of
 from testbed.checks.snapshots import Snapshot
 from testbed.checks.windows import (
     AROUND_FAULTS,
-    Between,
     Interval,
+    KnownBetween,
     NoData,
     NoPart,
     Outage,
@@ -99,24 +99,24 @@ def _nobody_sent() -> NoReturn:
 
 
 def counted(record: RunRecord, window: Window, name: str) -> float:
-    """Growth of the counter `name`. Raises Between, NoData."""
+    """Growth of the counter `name`. Raises KnownBetween, NoData."""
     return growth(record, window, partial(_pick, name=name))
 
 
 def growth(record: RunRecord, window: Window, count: Count) -> float:
-    """Growth summed over all hosts of the window's scope. Raises Between, NoData."""
+    """Growth summed over all hosts of the window's scope. Raises KnownBetween, NoData."""
     return _known([_total(_by_host(record, window, count))])[0]
 
 
 def _known(found: Sequence[Grown]) -> Sequence[int]:
-    """Exact figures. Raises Between where snapshots leave one of them open."""
+    """Exact figures. Raises KnownBetween where snapshots leave one of them open."""
     least, most = [one.least for one in found], [one.most for one in found]
     return least if least == most else _refuse(least, most)
 
 
 def _refuse(least: Sequence[float], most: Sequence[float]) -> NoReturn:
     gap = "counters are reported five times a second, and what grew at an edge of that time may belong to another part"
-    raise Between(f"{gap}: between {number(sum(least))} and {number(sum(most))}", least, most)
+    raise KnownBetween(f"{gap}: between {number(sum(least))} and {number(sum(most))}", least, most)
 
 
 def _total(found: Iterable[Grown]) -> Grown:

@@ -19,8 +19,8 @@ from testbed.checks.scale import number
 from testbed.checks.scope import about_flows, flows_in, scope_of
 from testbed.checks.steps import steps_in, steps_of
 from testbed.checks.windows import (
-    Between,
     Interval,
+    KnownBetween,
     NoData,
     Outage,
     aftermath_ns,
@@ -79,7 +79,7 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     """Per occurrence of a fault the time from its injection until goodput was back, in ns; in a window after a heal the
     time from the window's begin.
 
-    0 where it never fell. Raises Between if one was not back, NoData if nothing is known.
+    0 where it never fell. Raises KnownBetween if one was not back, NoData if nothing is known.
     """
     followed = followed_goodput(record, window.scope)
     returns = [worst_return(followed, span, until) for span, until in _watched(record, window)]
@@ -87,7 +87,7 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
     late = [one.known_ns for one in returns if one.after_ns is None]
     if late:
         reason = f"goodput did not return in the {max(late) / 1e9:.3g} s before the next fault or the end"
-        raise Between(reason, (*back, *late), (*back, *(inf for _ in late)))
+        raise KnownBetween(reason, (*back, *late), (*back, *(inf for _ in late)))
     return back
 
 

@@ -25,7 +25,7 @@ from testbed.checks.record import RunRecord
 from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from testbed.checks.routes import NOT_HEALED, route_back
 from testbed.checks.scope import about_flows
-from testbed.checks.windows import Between, Interval, NoData, Outage, aftermath_ns, outages
+from testbed.checks.windows import Interval, KnownBetween, NoData, Outage, aftermath_ns, outages
 from testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"
@@ -198,7 +198,7 @@ def _after(record: RunRecord, outage: Outage) -> Interval:
 def _losses(record: RunRecord, outage: Outage) -> Losses:
     try:
         each = lost_by(record, outage)
-    except Between as found:
+    except KnownBetween as found:
         return Losses(why=str(found), qp_at_most=round(max(found.most)))
     except NoData as lacking:
         return Losses(why=str(lacking))

@@ -35,7 +35,7 @@ class NotApplicable(NoData):
     """Nothing is missing: no run over this transport has such a figure."""
 
 
-class Between(NoData):
+class KnownBetween(NoData):
     """Each value of a figure is known only to lie between `least` and `most`, which may be infinite. A bound that both
     ends meet, or neither, is decided all the same."""
 
