@@ -137,11 +137,14 @@ class SmallFabric:
 
     @cached_property
     def step_s(self) -> float:
-        """Of the job when nothing breaks: computation, then 2 (N - 1) phases of a ring (docs/scenario.md)."""
+        """Of the job when nothing breaks: computation, 2 (N - 1) phases of a ring, and the acknowledgement of the last
+        chunk (docs/scenario.md)."""
         shape, phases = self.shape, 2 * (len(self.job) - 1)
         packet_s = 1 / shape.port_pps
         wire_s = (ALLREDUCE_MIB << 20) / len(self.job) / shape.payload_bytes * packet_s / shape.planes
-        return COMPUTE_MS / 1e3 + phases * (wire_s + shape.rtt_ns / 2e9 + 3 * packet_s)
+        least_s = (shape.header_bytes + 1) * 8 / shape.port_rate_bps
+        answer_s = shape.rtt_ns / 2e9 + (3 + 1 / shape.planes) * least_s
+        return COMPUTE_MS / 1e3 + phases * (wire_s + shape.rtt_ns / 2e9 + 3 * packet_s) + answer_s
 
     @property
     def fall_s(self) -> float:
