@@ -81,6 +81,10 @@ class RunError(TestbedError):
     """A run could not continue: which host or phase, and why. The transport remains unjudged."""
 
 
+class NotRepeatedError(TestbedError):
+    """Runs in virtual time that had to be the same and are not, so none of their figures is known."""
+
+
 class MachineLateError(RunError):
     """The machine was too slow for a run to begin as it must. Another try may do better."""
 

@@ -11,7 +11,7 @@ from testbed.compare.comparison import Comparison, compare
 from testbed.compare.document import comparison_document
 from testbed.compare.runs import ComparedRun, load_runs
 from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
-from testbed.errors import RunError, UsageError
+from testbed.errors import NotRepeatedError, RunError, UsageError
 from testbed.pages.comparison.page import comparison_page
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
@@ -30,6 +30,11 @@ class Compared:
     comparison: Comparison
     sequences: SequenceDiff | None
     folder: Path
+
+    @property
+    def error(self) -> NotRepeatedError | None:
+        """Of runs that had to be copies of each other and are not."""
+        return NotRepeatedError("\n".join(self.comparison.unlike)) if self.comparison.unlike else None
 
 
 def compare_folders(

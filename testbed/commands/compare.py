@@ -22,7 +22,8 @@ def compare(
     """Show by how much runs differ and whether that is more than chance; for two runs of one seed, what differed.
 
     Runs with the same settings are repeats of each other, whatever their seeds. The others are compared with the group
-    of the first run. Everything, with curves, is in compare.html and compare.json in a new folder.
+    of the first run. Everything, with curves, is in compare.html and compare.json in a new folder. Exit status 3: two
+    runs in virtual time with the same seed, settings and plugins differ.
     """
     from testbed.app.comparison import PAGE_FILE, compare_folders
     from testbed.compare.console import show_comparison
@@ -34,3 +35,5 @@ def compare(
     console = open_console()
     show_comparison(found.comparison, found.sequences, console)
     console.print(f"\n{found.folder / PAGE_FILE}", soft_wrap=True)
+    if found.error:
+        raise found.error

@@ -178,3 +178,5 @@ def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: b
         console.rule("comparison")
         show_comparison(found.comparison, found.sequences, console)
     console.print(f"{found.folder / PAGE_FILE}", soft_wrap=True)
+    if found.error:
+        errors.show(found.error)

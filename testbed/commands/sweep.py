@@ -289,6 +289,8 @@ def _compare(found: Gathered, file: str, console: PatientConsole, quiet: bool) -
         show_comparison(made.comparison, None, console)
     if made:
         console.print(f"{made.folder / PAGE_FILE}", soft_wrap=True)
+    if made and made.error:
+        errors.show(made.error)
 
 
 def _write_reports(found: Gathered, junit: Path | None, json_: Path | None) -> None:

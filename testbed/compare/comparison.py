@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from testbed.checks.result import Status
+from testbed.compare.copies import unlike_copies
 from testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
 from testbed.compare.groups import Axis, Grouping, grouped
 from testbed.compare.runs import ComparedRun
@@ -85,7 +86,8 @@ class ComparisonRow:
 @dataclass(frozen=True)
 class Comparison:
     """`alike`: all runs have the same settings, so each is a column. `zero`: figures that are known to be 0 in every
-    run that counts. `with_inconclusive`: inconclusive runs count too, as requested."""
+    run that counts. `with_inconclusive`: inconclusive runs count too, as requested. `unlike`: of runs that had to be
+    copies of each other and are not, a line each, which is an error; `notes` begin with them."""
 
     columns: tuple[ComparisonColumn, ...]
     rows: tuple[ComparisonRow, ...]
@@ -96,6 +98,7 @@ class Comparison:
     alike: bool
     notes: tuple[str, ...]
     with_inconclusive: bool
+    unlike: tuple[str, ...] = ()
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
@@ -128,9 +131,10 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
     zero = [row.figure for row in rows if all(cell.whole and not any(cell.values) for cell in row.cells)]
     shown = tuple(row for row in rows if row.figure not in zero)
-    notes = [*grouping.notes, *_left_out(columns, with_inconclusive), *_strangers(columns, base)]
+    unlike = tuple(unlike_copies(runs))
+    notes = [*unlike, *grouping.notes, *_left_out(columns, with_inconclusive), *_strangers(columns, base)]
     shape = (grouping.axes, grouping.grid, base, alike, (*notes, *_partly(rows, columns)))
-    return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive)
+    return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive, unlike)
 
 
 def _single(runs: Sequence[ComparedRun], everything: bool) -> tuple[ComparisonColumn, ...]:

@@ -25,6 +25,7 @@ def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) 
         "inconclusive_counted": comparison.with_inconclusive,
         "axes": [asdict(axis) for axis in comparison.axes],
         "notes": list(comparison.notes),
+        "unlike": list(comparison.unlike),
         "caveat": caveat(comparison),
         "findings": list(findings(comparison)),
         "columns": [_column(column, comparison) for column in comparison.columns],

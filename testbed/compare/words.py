@@ -92,6 +92,8 @@ def _nothing(comparison: Comparison, number_: int) -> str:
 
 def caveat(comparison: Comparison) -> str:
     """How to read all intervals together; without any, the reason."""
+    if comparison.unlike:
+        return "No figure is known: runs in virtual time differ that had to be copies of each other."
     if comparison.alike:
         return "All runs have the same settings: differences are chance or the machine."
     if not comparison.intervals:
