@@ -13,8 +13,8 @@ class Clos:
     """`planes` separate fabrics of `tiers` tiers, of switches with `ports` ports; each of `nics` NICs has one port in
     every plane. Half of the ports of a switch go down and half up; those of the top tier all go down.
 
-    Counts hold also where the fabric is not full, if its switches are wired evenly; wiring in whole pods of three and
-    four tiers may take a few more (the MRC paper, section 2, has the full sizes).
+    Counts are the least that carry all NICs; where the fabric is not full, even wiring may take more (`even_switches`;
+    the MRC paper, section 2, has the full sizes).
     """
 
     planes: int
@@ -46,6 +46,30 @@ class Clos:
         return tuple(self.planes * count for count in (*[lowest] * (self.tiers - 1), top))
 
     @property
+    def uplinks_to_one(self) -> tuple[int, int]:
+        """Fewest and most links of a switch below the top tier to one top switch that it reaches."""
+        reached = self._top_of_group
+        return self.half // reached, ceil(self.half / reached)
+
+    @property
+    def even_switches(self) -> tuple[int, ...]:
+        """Switches of each tier that even wiring takes: whole pods below the top, and as many top switches as divide
+        the uplinks of those below them. No fewer than `tier_switches`."""
+        if self.tiers == 1:
+            return self.tier_switches
+        lowest = ceil(self.nics / self.half)
+        pods = [_multiple(lowest, self.half**tier) for tier in range(self.tiers - 1)]
+        least = self._top_of_group
+        even = next((count for count in range(least, self.half + 1) if self.half % count == 0), least)
+        return tuple(self.planes * count for count in (*pods, self.half ** (self.tiers - 2) * even))
+
+    @property
+    def _top_of_group(self) -> int:
+        """Top switches that a switch below them reaches: each of them has a link at least to every pod."""
+        pods: int = ceil(self.nics / self.half ** (self.tiers - 1))
+        return ceil(pods * self.half / self.ports)
+
+    @property
     def switches(self) -> int:
         return sum(self.tier_switches)
 
@@ -72,6 +96,10 @@ class Clos:
     def paths(self) -> int:
         """Ways between two NICs that meet only in the top tier: a plane and an uplink at every tier on the way up."""
         return self.planes * reach(self.tiers, self.ports) // self.ports
+
+
+def _multiple(count: int, of: int) -> int:
+    return ceil(count / of) * of
 
 
 def reach(tiers: int, ports: int) -> int:

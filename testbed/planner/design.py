@@ -92,6 +92,7 @@ class Design:
             "most_nics": exact(clos.most_nics, "NICs", "half the ports to the power of the tiers but one, x ports"),
             "switches": exact(clos.switches, "switches", "sum of the tiers"),
             **tiers,
+            "even_switches": exact(sum(clos.even_switches), "switches", "whole pods, uplinks divided evenly"),
             "switches_a_nic": exact(clos.switches / clos.nics, "switches", "switches / NICs"),
             "links": exact(clos.links, "links", "NICs x tiers x planes"),
             "links_a_nic": exact(clos.links / clos.nics, "links", "tiers x planes"),

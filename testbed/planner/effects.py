@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from testbed.planner.clos import Clos
 from testbed.planner.numbers import MarkedNumber, derived, exact
 
@@ -33,11 +35,12 @@ def uplink_loss(clos: Clos) -> MarkedNumber | None:
 
 
 def t1_loss(clos: Clos) -> MarkedNumber | None:
-    """Share of what a node can send to other T0s in one plane that a lost T1 takes, in percent; None with one tier."""
+    """Share of what a node can send to other T0s in one plane that a lost T1 takes at most, in percent; None with one
+    tier."""
     if clos.tiers == 1:
         return None
-    reached = min(clos.half, clos.tier_switches[1] // clos.planes)
-    return exact(100 / reached, "%", "1 / T1 switches that a T0 is wired to")
+    most = ceil(clos.half / min(clos.half, clos.tier_switches[1] // clos.planes))
+    return exact(100 * most / clos.half, "%", "most links of a T0 to one T1 / uplinks of a T0")
 
 
 def port_loss(clos: Clos) -> MarkedNumber:

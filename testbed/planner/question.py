@@ -100,6 +100,8 @@ def warnings(made: Sequence[Design]) -> list[str]:
     """What a buyer should know of these designs, a line each."""
     found: dict[str, None] = {}
     for design in made:
+        if uneven := _uneven(design.clos):
+            found[uneven] = None
         rate = design.transceiver.rate_gbps
         if design.nic_gbps % rate and design.nic_cable is NicCable.OPTICS:
             found[
@@ -115,6 +117,20 @@ def warnings(made: Sequence[Design]) -> list[str]:
                 f" {reach(tiers, listed):,} NICs"
             ] = None
     return list(found)
+
+
+def _uneven(clos: Clos) -> str:
+    """Why the counts of a design can only be wired unevenly, and what even wiring takes; empty if they are even."""
+    if not clos.fits or clos.even_switches == clos.tier_switches:
+        return ""
+    fewest, most = clos.uplinks_to_one
+    below, top = f"T{clos.tiers - 2}", f"T{clos.tiers - 1}"
+    why = f"a {below} has {fewest} or {most} links to a {top}" if fewest < most else "pods are not full"
+    planes = f"{clos.planes} plane{'s' * (clos.planes > 1)}"
+    return (
+        f"{clos.nics:,} GPUs, {planes}, {tiers_words(clos.tiers)}: {clos.switches:,} switches wired unevenly: {why};"
+        f" evenly {sum(clos.even_switches):,}"
+    )
 
 
 def why_none_fits(made: Sequence[Design]) -> str:

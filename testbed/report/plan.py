@@ -19,6 +19,7 @@ ROWS = (
     ("switches_t1", "  T1"),
     ("switches_t2", "  T2"),
     ("switches_t3", "  T3"),
+    ("even_switches", "  if wired evenly"),
     ("switches_a_nic", "  a NIC"),
     ("links", "links"),
     ("links_a_nic", "  a NIC"),

@@ -21,6 +21,13 @@ from testbed.planner.parts import load_parts
 from testbed.planner.question import Question, designs, warnings
 
 PARTS = load_parts()
+CLOS = st.builds(
+    Clos,
+    st.sampled_from([1, 2, 4, 8]),
+    st.integers(1, MOST_TIERS),
+    st.integers(2, 64).map(lambda half: 2 * half),
+    st.just(2),
+)
 
 
 def design(planes: int, tiers: int, gpus: int, ports: int | None = None, **other: Any) -> Design:
@@ -118,6 +125,46 @@ def test_no_switch_has_a_part_of_a_transceiver() -> None:
     assert value(made, "transceivers") == 10_000 + 320 * 32 + 320 * 32 + 160 * 63
 
 
+@pytest.mark.parametrize(
+    ("made", "even", "said"),
+    [
+        (THREE, (2048, 2048, 1024), ""),
+        (FOUR, (4096, 4096, 4096, 2048), ""),
+        (TWO, (4096, 2048), ""),
+        (design(8, 1, 500), (8,), ""),
+        # 256 uplinks of a T0 to 20 T1s: 12 or 13 to each; 32 T1s have 8 of each.
+        (design(8, 2, 10_000), (320, 256), "480 switches wired unevenly: a T0 has 12 or 13 links to a T1; evenly 576"),
+        # 313 T0s are 10 pods of 32: 320 T1s; of a T1's 32 uplinks 8 T2s get 4 each, where 5 would get 6 or 7.
+        (
+            design(1, 3, 10_000),
+            (313, 320, 256),
+            "783 switches wired unevenly: a T1 has 6 or 7 links to a T2; evenly 889",
+        ),
+        # 63 T0s are 2 pods of 32, the last one not full: a T1 more.
+        (design(1, 3, 2016), (63, 64, 32), "158 switches wired unevenly: pods are not full; evenly 159"),
+    ],
+)
+def test_uneven_wiring_is_told_with_what_even_wiring_takes(made: Design, even: tuple[int, ...], said: str) -> None:
+    assert made.clos.even_switches == even
+    uneven = [line for line in warnings([made]) if "unevenly" in line]
+    assert bool(uneven) == bool(said)
+    assert not said or said in uneven[0]
+
+
+def test_a_lost_t1_takes_what_the_most_links_to_one_carry() -> None:
+    assert value(design(8, 2, 10_000), "t1_loss_in_plane") == pytest.approx(100 * 13 / 256)
+
+
+@given(CLOS, st.data())
+def test_even_wiring_takes_no_fewer_switches_and_divides_the_uplinks(shape: Clos, data: st.DataObject) -> None:
+    clos = Clos(shape.planes, shape.tiers, shape.ports, data.draw(st.integers(2, shape.most_nics)))
+    for even, least in zip(clos.even_switches, clos.tier_switches, strict=True):
+        assert even >= least
+    if clos.tiers > 1:
+        top = clos.even_switches[-1] // clos.planes // clos.half ** (clos.tiers - 2)
+        assert clos.half % top == 0
+
+
 def test_a_box_with_320_logical_ports() -> None:
     assert FEWER_PORTS.clos.most_nics == 51_200
     assert FEWER_PORTS.clos.tier_switches == (2560, 1280)
@@ -152,15 +199,6 @@ def test_deepseeks_table_of_64_port_networks() -> None:
     )
     one = Clos(1, 2, 64, 2048)
     assert (8 * one.nics, 8 * one.switches, 8 * one.switch_links) == (16_384, 768, 16_384)
-
-
-CLOS = st.builds(
-    Clos,
-    st.sampled_from([1, 2, 4, 8]),
-    st.integers(1, MOST_TIERS),
-    st.integers(2, 64).map(lambda half: 2 * half),
-    st.just(2),
-)
 
 
 @given(CLOS, st.data())
