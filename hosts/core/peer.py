@@ -209,7 +209,7 @@ class Peer:
         return True
 
     def _evs_changed(self, plane: int, was_usable: bool) -> None:
-        """EVs came or went: floors are looked at anew."""
+        """EVs came or went: floors are looked at again."""
         self._context.blocked_until = 0
         if self.evs.count(plane) > self._floor[plane]:
             for path in self.paths:

@@ -65,7 +65,7 @@ class SelectiveRequester(Requester):
         return self._high - self._una - len(self._arrived)
 
     def _release(self, packets: int) -> None:
-        """So many packets are under way no longer; those that were given up go first."""
+        """These packets are under way no longer; those that were given up go first."""
         given_up = min(packets, self._given_up)
         self._given_up -= given_up
         self._context.release(packets - given_up)

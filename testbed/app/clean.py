@@ -28,7 +28,7 @@ class Cleaned:
 
 
 def finish_abandoned(out: Path) -> list[Cleaned]:
-    """Give every killed run in `out` its verdict, which is never pass: whoever waited for the run saw it fail to end.
+    """Give every killed run in `out` its verdict, which is never pass: who waited for the run saw it fail to end.
     One that had its verdict keeps it, and gets the page that was lacking.
 
     A folder that cannot be judged stays as it is, with the reason in place of a verdict; the others are not held up.

@@ -24,7 +24,7 @@ MOST_IDLE_BYTES = 1000
 
 @derived
 def unmet_faults(record: RunRecord) -> tuple[str, ...]:
-    """Names of injected faults, in order of time, of which it is known that no packet of the workload met them."""
+    """Names of injected faults that met no packet of the workload, as far as is known, in order of time."""
     by_name: dict[str, list[Outage]] = {}
     for one in outages(record):
         by_name.setdefault(one.fault, []).append(one)

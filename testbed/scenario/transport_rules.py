@@ -54,7 +54,7 @@ def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
 
 
 def _of_mrc_alone(parts: Parts) -> Iterator[Mistake]:
-    """Choices for MRC endpoints, of which this transport has none: they would silently do nothing."""
+    """Choices that only MRC endpoints have: with this transport they would silently do nothing."""
     usual = EndpointSettings()
     other = "roce" if parts.transport is TransportKind.ROCE else "tcp"
     instead = {

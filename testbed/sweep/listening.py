@@ -1,4 +1,4 @@
-"""Where schedulers and workers of Dask listen: whoever reaches them has code run there, as root.
+"""Where schedulers and workers of Dask listen: who reaches them has code run there, as root.
 
 The address that a client dials says nothing of that: a scheduler on all addresses answers on loopback, too.
 """

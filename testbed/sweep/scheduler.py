@@ -59,7 +59,7 @@ def _refuse_open(client: Client, address: SchedulerAddress) -> None:
 def _require_closed(who: str, where: str, listens: Iterable[str]) -> None:
     if found := open_address(listens):
         raise UsageError(
-            f"{who} {where}listens on {found} without TLS, and whoever reaches it is root on the workers: start it with"
+            f"{who} {where}listens on {found} without TLS, and who reaches it is root on the workers: start it with"
             " --host 127.0.0.1 --no-dashboard, or with TLS (docs/sweeps.md); --insecure is for a network that is yours"
             " alone"
         )

@@ -20,7 +20,7 @@ FIGURES = (
     ("05-full-is-not-broken", "{} false alarms", "evs_retired before cut [drops]"),
     ("05-full-is-not-broken", "{} failed paths", "evs_retired [drops]"),
 )
-"""Lesson, what the page says, and what it is of which run."""
+"""Lesson, what the page says, and the run that it is of."""
 SPREAD = 0.3
 """How much one seed differs from another: a student's is drawn from the name, and false alarms are 48 or 60."""
 

@@ -179,7 +179,7 @@ def test_a_scheduler_or_a_worker_that_takes_orders_from_other_machines_is_refuse
     assert refused.returncode == 2
     (line,) = refused.stderr.splitlines()
     assert f"the scheduler at {stage.address} listens on tcp://0.0.0.0:" in line
-    assert "without TLS, and whoever reaches it is root on the workers: start it with --host 127.0.0.1 --no-d" in line
+    assert "without TLS, and who reaches it is root on the workers: start it with --host 127.0.0.1 --no-d" in line
     assert "listens on tcp://0.0.0.0:" in stage.call("hunt", "hunts/ports", *stage.on).stderr
     assert stage.sweep_run(folder, "--insecure").returncode == 0
     stage.scheduler()

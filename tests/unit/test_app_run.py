@@ -222,7 +222,7 @@ def test_a_judged_run_keeps_its_verdict_when_its_page_is_interrupted(
 def test_clean_makes_no_pass_of_a_run_that_ended_without_a_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
-    """Its command had ended with status 3, and whoever called it was told so."""
+    """Its command had ended with status 3, and its caller was told so."""
     folder = left_unjudged(tmp_path)
 
     def full(path: Path, *_: Any) -> None:

@@ -44,7 +44,7 @@ COMMANDS = (
 SCREEN = "import typer.rich_utils, rich.markdown"
 """What draws the help, alone."""
 HELP_TIMES = 2.0
-"""A help that takes longer than so many times that has loaded what only a run needs (1.5 times is usual)."""
+"""Times that: a help that takes longer has loaded what only a run needs (1.5 times is usual)."""
 
 
 def broken(tmp_path: Path, name: str = "broken.yaml") -> str:

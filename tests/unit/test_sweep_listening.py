@@ -1,4 +1,4 @@
-"""Who may give orders to schedulers and workers, and that whoever follows us lets nobody else."""
+"""Who may give orders to schedulers and workers, and that our docs let nobody else."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ struct counts {
 
 struct lateness {
 	__u64 packets, most_ns;
-	__u64 last_ns; /* of the last packet that waits for all; whoever reads it sets it to 0 */
+	__u64 last_ns; /* of the last packet that waits for all; the reader sets it to 0 */
 };
 
 struct rule {

@@ -1,6 +1,6 @@
 """Which plugins may be run: the one rule of all commands.
 
-Plugins are code, and people send each other folders. Whoever calls a command that carries a scenario out or checks it
+Plugins are code, and people send each other folders. Who calls a command that carries a scenario out or checks it
 (`run`, `validate`) asks for the files beside it, and their hashes are noted. Every other command runs only what is
 noted, and so does every command with the copies in the folder of a run or of a sweep. A source is judged by the bytes
 that would be run: what becomes of its file meanwhile does not matter.
