@@ -7,7 +7,8 @@ The key `plugins` of `configure` is a list of objects:
 `kind` is `congestion_control` or `ev_selection`, `attribute` the class in the file; `"module": "package.module"` of an
 installed package may stand instead of `file`. `"sha256"` beside `file` is that of the content which was checked: a file
 that has become another is refused. `congestion_control` and `ev_selection` of `configure` then take the
-name. The Protocols are in hosts/core/cc/base.py and hosts/core/evselect/base.py. docs/examples has one of each.
+name. A class with a dataclass `Keys` is called with an object of it as well, made of the values in `"keys"`. The
+Protocols are in hosts/core/cc/base.py and hosts/core/evselect/base.py. docs/examples has one of each.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class LoadedPlugins:
             made = getattr(module, attribute, None)
             if not callable(made):
                 raise CommandError(f"plugin {name}: {module.__file__} has no class {attribute}")
-            self._made[kind][name] = made
+            self._made[kind][name] = _keyed(name, made, row.get("keys") or {})
             self._names.setdefault(str(module.__file__), []).append(name)
 
     def blame(self, error: BaseException) -> str | None:
@@ -96,6 +97,23 @@ def line_within(error: BaseException, files: Container[str]) -> Raised | None:
         if where is not None:
             return Raised(where.filename, where.lineno or 0, _text(each))
     return None
+
+
+def with_keys(made: Callable[..., Any], values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """What the core calls: a class that has `Keys` gets an object of these values behind the core's argument. Raises
+    what `Keys` raises of them."""
+    keys_class = getattr(made, "Keys", None)
+    if keys_class is None:
+        return made
+    keys = keys_class(**values)
+    return lambda towards: made(towards, keys)
+
+
+def _keyed(name: str, made: Callable[..., Any], values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    try:
+        return with_keys(made, values)
+    except Exception as error:
+        raise CommandError(f"plugin {name}: its Keys refuse {dict(values)}: {_text(error)}") from error
 
 
 def _module(name: str, row: Any) -> ModuleType:

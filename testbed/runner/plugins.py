@@ -59,7 +59,13 @@ def plugin_rows(scenario: Scenario, folder: Path) -> dict[str, Any]:
     endpoint = scenario.endpoint
     chosen = {("congestion_control", endpoint.congestion_control), ("ev_selection", endpoint.ev_selection)}
     rows = [
-        {"name": one.name, "kind": one.kind, "attribute": one.attribute, **_place(one.source, folder)}
+        {
+            "name": one.name,
+            "kind": one.kind,
+            "attribute": one.attribute,
+            **_place(one.source, folder),
+            **({"keys": endpoint.keys_of(one.name)} if one.has_keys else {}),
+        }
         for one in scenario.offered.plugins
         if (one.kind, one.name) in chosen
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,8 @@ def _auto(field: str, about: str, example: str) -> Any:
 class EndpointSettings(Model):
     """Settings of the MRC endpoints, the same on all hosts."""
 
+    plugins: ClassVar[tuple[str, ...]] = ()
+    """Names of those that have keys of their own: a field each (extended.py)."""
     payload_bytes: Payload = Field(
         default=4096,
         alias="payload",
@@ -110,27 +112,40 @@ class EndpointSettings(Model):
         return self
 
     @property
+    def chosen(self) -> tuple[str, ...]:
+        """The names of implementations that are used."""
+        return self.congestion_control, self.ev_selection
+
+    def keys_of(self, name: str) -> dict[str, Any]:
+        """The values of a plugin's own keys; empty for one without."""
+        return getattr(self, name).model_dump() if name in self.plugins else {}
+
+    @property
     def timeout(self) -> int:
         """The code of the timeout: it lasts 1.024 us x 2^timeout. 0: from T."""
         return max((-(-self.timeout_ns // TIMER_UNIT_NS) - 1).bit_length(), 1) if self.timeout_ns else 0
 
     def settings(self) -> dict[str, Any]:
         """For `configure`, by the names of `EndpointConfig`; without those that follow something else."""
-        named = self.model_dump(exclude={"denylist", "timeout_ns"}, exclude_none=True)
+        named = self.model_dump(exclude={"denylist", "timeout_ns", *self.plugins}, exclude_none=True)
         return {**named, "timeout": self.timeout}
 
     def written(self) -> dict[str, str]:
-        """Every key with its value as a scenario has it, but for `denylist`; `timeout` as it is kept."""
-        found = {key: value_text(value) for key, value in self.model_dump(by_alias=True, exclude={"denylist"}).items()}
+        """Every key with its value as a scenario has it, but for `denylist`; `timeout` as it is kept. Of
+        plugins the keys of those that are used."""
+        left_out = {"denylist", *self.plugins}
+        found = {key: value_text(value) for key, value in self.model_dump(by_alias=True, exclude=left_out).items()}
         found["payload"] = format_size(self.payload_bytes)
         lasting = {"reorder_time": self.reorder_ns, "probe_interval": self.probe_interval_ns}
         if self.timeout_ns is not None:
             found["timeout"] = format_duration(TIMER_UNIT_NS << self.timeout)
         found |= {key: format_duration(value) for key, value in lasting.items() if value is not None}
         autos = {key: AUTO for key, value in self.model_dump(by_alias=True).items() if value is None}
-        return found | autos
+        own = {f"{name}.{key}": value_text(each) for name in self.chosen for key, each in self.keys_of(name).items()}
+        return found | autos | own
 
     def changed(self) -> dict[str, str]:
         """Of `written`, what differs from the usual."""
-        usual = EndpointSettings().written()
-        return {key: value for key, value in self.written().items() if value != usual[key]}
+        usual = type(self).model_validate(dict(zip(("congestion_control", "ev_selection"), self.chosen, strict=True)))
+        same = usual.written() | EndpointSettings().written()
+        return {key: value for key, value in self.written().items() if value != same[key]}

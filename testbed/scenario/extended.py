@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -12,7 +13,7 @@ from pydantic.fields import FieldInfo
 from hosts.core.cc import ALGORITHMS
 from hosts.core.evselect import SELECTIONS
 from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of
+from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of, refuse
 from testbed.scenario.models import Scenario, some_work
 from testbed.scenario.one_key import model_within
 from testbed.scenario.plugins.offered import Offered
@@ -53,13 +54,34 @@ def _endpoint(offered: Offered) -> type[EndpointSettings]:
         read = PlainValidator(one_of(noun, known, offered.whole))
         return Annotated[str, read, WithJsonSchema({"enum": known})], _again(EndpointSettings, kind)
 
-    return _with(
+    own = {one.name: _section(one.name, one.made) for one in offered.plugins if one.has_keys}
+    endpoint = _with(
         EndpointSettings,
         {
             "congestion_control": choice("congestion_control", CONTROL_NOUN, ALGORITHMS),
             "ev_selection": choice("ev_selection", SELECTION_NOUN, SELECTIONS),
+            **own,
         },
     )
+    endpoint.plugins = tuple(own)
+    return endpoint
+
+
+def _section(name: str, made: Any) -> tuple[Any, FieldInfo]:
+    """The own keys of a congestion control or an EV selection, which are also checked by its `Keys`."""
+
+    def accepted(keys: Model) -> Model:
+        try:
+            made.Keys(**keys.model_dump())
+        except ValueError as error:
+            raise refuse(str(error)) from error
+        except Exception as error:
+            raise refuse(f"cannot be read by the plugin: {type(error).__name__}: {error}") from error
+        return keys
+
+    own = _with(Model, _own_keys(made), name)
+    shown: Any = Field(default_factory=own, description=f"keys of the plugin {name}", examples=["{}"])
+    return Annotated[own, AfterValidator(accepted)], shown
 
 
 def _workload_item(offered: Offered) -> type[WorkloadItem]:
@@ -76,13 +98,7 @@ def _workload_item(offered: Offered) -> type[WorkloadItem]:
 
 def _sized(name: str, made: type[Collective]) -> type[Sized]:
     """The keys of all collectives, and those of a plugin's."""
-    own: _Fields = {}
-    if made.Keys is not None:
-        hints = get_type_hints(made.Keys, include_extras=True)
-        for one in fields(made.Keys):
-            hint = hints[one.name]
-            shown = Field(default=getattr(made.Keys(), one.name), description=one.metadata.get("description"))
-            own[one.name] = (Annotated[hint, Strict()] if hint in _STRICT else hint, shown)
+    own = _own_keys(made)
 
     def terms(self: Any) -> Terms:
         keys = made.Keys(**{key: getattr(self, key) for key in own}) if made.Keys else None
@@ -92,6 +108,19 @@ def _sized(name: str, made: type[Collective]) -> type[Sized]:
     model.plugin = made
     model.terms = terms  # type: ignore[method-assign]
     return model
+
+
+def _own_keys(made: Any) -> _Fields:
+    """The fields of the `Keys` of a plugin's class, if it has some."""
+    if made.Keys is None:
+        return {}
+    hints, usual = get_type_hints(made.Keys, include_extras=True), made.Keys()
+    return {one.name: _own_key(hints[one.name], one, getattr(usual, one.name)) for one in fields(made.Keys)}
+
+
+def _own_key(hint: Any, one: dataclasses.Field[Any], usual: Any) -> tuple[Any, FieldInfo]:
+    shown: FieldInfo = Field(default=usual, description=one.metadata.get("description"))
+    return Annotated[hint, Strict()] if hint in _STRICT else hint, shown
 
 
 def _alone(name: str, sized: type[Sized]) -> type[Alone]:

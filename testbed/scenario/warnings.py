@@ -20,6 +20,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _empty_chaos(scenario)
     yield from _unmet_faults(scenario)
     yield from _nothing_to_deny(scenario)
+    yield from _keys_of_others(scenario)
     for variant in scenario.left_out:
         yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
 
@@ -31,6 +32,13 @@ def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
     denials += [entry.name for entry in scenario.faults if isinstance(entry, Deny)]
     for name in denials:
         yield f"{name}: {scenario.transport} has no paths that a host could leave, so nothing comes of it"
+
+
+def _keys_of_others(scenario: Scenario) -> Iterator[str]:
+    endpoint = scenario.endpoint
+    for name in endpoint.plugins:
+        if name in endpoint.model_fields_set and name not in endpoint.chosen:
+            yield f"endpoint.{name}: the plugin is not chosen, so nothing comes of its keys"
 
 
 def _empty_chaos(at_scale: Scenario) -> Iterator[str]:

@@ -253,7 +253,9 @@ def test_what_is_hashed_is_what_is_run():
         ({"file": "/nowhere/x.txt"}, "plugin fixed-rate: cannot load /nowhere/x.txt: ImportError: not a Python file"),
         ({"sha256": "0" * 64}, "my_cc.py: ImportError: it has changed since it was checked"),
         ({"attribute": "Nobody"}, "my_cc.py has no class Nobody"),
-        ({"attribute": "SHARE"}, "my_cc.py has no class SHARE"),
+        ({"keys": {"share": 7}}, "its Keys refuse {'share': 7}: ValueError: share must be more than 0 and at most 1"),
+        ({"keys": {"shares": 0.5}}, "its Keys refuse {'shares': 0.5}: TypeError: "),
+        ({"attribute": "PLUGIN"}, "my_cc.py has no class PLUGIN"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_with_a_reason(change, mistake):

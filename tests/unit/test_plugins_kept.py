@@ -48,7 +48,7 @@ def test_a_file_is_looked_for_beside_the_scenario_then_here(here: Path, monkeypa
 
 def test_a_changed_file_is_run_anew(here: Path) -> None:
     first = load_scenario(here / "s.yaml")
-    (here / "my_cc.py").write_text((here / "my_cc.py").read_text().replace("SHARE = 0.5", "SHARE = 0.25"))
+    (here / "my_cc.py").write_text((here / "my_cc.py").read_text().replace("share: float = 0.5", "share: float = 0.25"))
     second = load_scenario(here / "s.yaml")
     assert second.offered.sources[0].sha256 != first.offered.sources[0].sha256
     assert settings_of(first)["plugins.0"] != settings_of(second)["plugins.0"], "they are no repeats of each other"
@@ -82,6 +82,7 @@ def test_a_package_is_named_in_the_scenario_and_listed(package: Path, call: Call
         "kind": "congestion_control",
         "attribute": "FixedRate",
         "module": "some_cc_of_tests",
+        "keys": {"share": 0.5},
     }
     assert [source.copy_name for source in scenario.offered.sources] == ["some_cc_of_tests.py"]
     assert "plugin some-cc: congestion control half (sha256 " in call("scenarios").out

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 from hosts.common.errors import PluginError
@@ -17,7 +17,9 @@ from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import EvSelection
 from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
 from hosts.core.timing import Timing
+from hosts.plugins import with_keys
 from testbed.expect import METRICS, Metric
+from testbed.scenario.endpoint import EndpointSettings
 from testbed.scenario.faults import Fault, entry_models
 from testbed.scenario.faults.registry import wrong_kind
 from testbed.scenario.fields import NAME_PATTERN
@@ -56,7 +58,10 @@ def _wrong_control(name: str, made: Any) -> str:
     wrong = _wrong_class(made, CongestionControl, CONTROL_METHODS)
     if wrong:
         return wrong
-    choices = Choices(Plugins(congestion_control={name: made}))
+    wrong = _wrong_choice_keys(name, made)
+    if wrong:
+        return wrong
+    choices = Choices(Plugins(congestion_control={name: with_keys(made, {})}))
     return _refused(lambda: choices.make_control(name, Timing(_config())).begin())
 
 
@@ -64,9 +69,12 @@ def _wrong_selection(name: str, made: Any) -> str:
     wrong = _wrong_class(made, EvSelection, SELECTION_METHODS)
     if wrong:
         return wrong
+    wrong = _wrong_choice_keys(name, made)
+    if wrong:
+        return wrong
     config = _config()
     evs = EvSet(config, Timing(config), Prng(1), lambda path, step, trigger: False)
-    choices = Choices(Plugins(ev_selection={name: made}))
+    choices = Choices(Plugins(ev_selection={name: with_keys(made, {})}))
     return _refused(lambda: choices.make_selection(name, evs))
 
 
@@ -110,17 +118,35 @@ def _wrong_workload(_name: str, made: Any) -> str:
     missing = sorted(made.__abstractmethods__)
     if missing:
         return f"lacks {', '.join(missing)}"
-    if made.Keys is None:
+    return _wrong_keys(made, {*Sized.model_fields, "size", "message", "over", "hosts", "iterations", "warm_up"})
+
+
+def _wrong_keys(made: Any, taken: Container[str] = ()) -> str:
+    """Why the `Keys` of a class, if it has some, cannot be keys of a scenario."""
+    if getattr(made, "Keys", None) is None:
         return ""
     if not isinstance(made.Keys, type) or not is_dataclass(made.Keys):
         return "has a Keys class that is not a dataclass"
-    names = [field.name for field in fields(made.Keys)]
-    twice = {*names} & {*Sized.model_fields, "size", "message", "over", "hosts", "iterations", "warm_up"}
-    try:
-        made.Keys()
-    except TypeError:
+    if any(one.default is MISSING and one.default_factory is MISSING for one in fields(made.Keys)):
         return "has Keys without defaults"
-    return f"has a key {min(twice)!r} that every collective has" if twice else ""
+    made.Keys()
+    twice = sorted(one.name for one in fields(made.Keys) if one.name in taken)
+    return f"has a key {twice[0]!r} that every collective has" if twice else ""
+
+
+def _wrong_choice_keys(name: str, made: Any) -> str:
+    """Of a choice of the endpoints: its keys stand in `endpoint` below its name, and reach the hosts as JSON."""
+    wrong = _wrong_keys(made)
+    if wrong or getattr(made, "Keys", None) is None:
+        return wrong
+    known = (field.alias or key for key, field in EndpointSettings.model_fields.items())
+    if name in known:
+        return "has keys, and the name of a key of `endpoint`; choose another"
+    usual = made.Keys()
+    other = [
+        one.name for one in fields(made.Keys) if not isinstance(getattr(usual, one.name), bool | int | float | str)
+    ]
+    return f"has a key {other[0]!r} whose default is no number, text or truth value" if other else ""
 
 
 def _wrong_metric(name: str, made: Any) -> str:

@@ -91,15 +91,24 @@ def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin
     """Raises PluginMistake if a name, or the place of a copy, is taken by an earlier plugin."""
     taken = {(plugin.kind, plugin.name): plugin.source.written for plugin in before}
     copies = {plugin.source.copy_name: plugin.source for plugin in before}
-    for plugin in plugins:
+    for place, plugin in enumerate(plugins):
         other = taken.get((plugin.kind, plugin.name))
         if other is not None:
             raise PluginMistake(
                 f"{plugin.source.file.name}: {other} has a {KINDS[plugin.kind].noun} {plugin.name!r} too"
             )
+        _require_own_section(plugin, [*before, *plugins[:place]])
         if copies.get(plugin.source.copy_name, plugin.source) != plugin.source:
             raise PluginMistake(f"two plugin files are called {plugin.source.copy_name}; rename one")
     return plugins
+
+
+def _require_own_section(plugin: Plugin, others: Sequence[Plugin]) -> None:
+    """The keys of a plugin stand in `endpoint` below its name. Raises PluginMistake if those of another do."""
+    same = next((one for one in others if one.has_keys and one.name == plugin.name and one.kind != plugin.kind), None)
+    if plugin.has_keys and same is not None:
+        both = f"{KINDS[plugin.kind].noun} and {KINDS[same.kind].noun} {plugin.name!r} both have keys in `endpoint`"
+        raise PluginMistake(f"{plugin.source.file.name}: {both}; rename one")
 
 
 def _sources(name: str, scenario: Path) -> Iterator[tuple[PluginSource, bool]]:

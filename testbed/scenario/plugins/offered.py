@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hosts.load_limit import SlowCall, call_limit
-from hosts.plugins import line_within
+from hosts.plugins import BUILT_IN, line_within
 from testbed.errors import TestbedError
 
 COPIES = "plugins"
@@ -50,6 +50,11 @@ class Plugin:
     made: Any
     attribute: str
     source: PluginSource
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether it is a choice of the endpoints with keys of its own in `endpoint`, below its name."""
+        return self.kind in BUILT_IN and getattr(self.made, "Keys", None) is not None
 
 
 @dataclass(frozen=True, slots=True)
