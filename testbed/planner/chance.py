@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, log
+from math import exp, expm1, inf, log
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`effective` and `port_down` in percent; `longest_stall` in s, without restarts. One a recovery."""
+    """`effective` and `port_down` in percent; `longest_stall` in s, without restarts. One a recovery. `restarts`:
+    without those of stalls that outlast the retries of NICs."""
 
     campaigns: int
     days: float
@@ -63,16 +64,20 @@ def simulate(case: FailureCase, recoveries: Sequence[PathRecovery], campaigns: i
     down = _port_down(case, campaigns, span, chance)
     stalls = chance.poisson(case.stalls * span, campaigns)
     luck = chance.random(campaigns)
-    waits = [recovery.stall.value for recovery in recoveries]
-    paces = [np.maximum(0.0, 1 - stalls * wait / span - down * case.slowdown) for wait in waits]
+    kept_by = [
+        _deadly(case, recovery, campaigns, span, chance) if recovery.ends_job and case.stalls else kept
+        for recovery in recoveries
+    ]
+    stood = [0.0 if recovery.ends_job else recovery.stall.value for recovery in recoveries]
+    paces = [np.maximum(0.0, 1 - stalls * wait / span - down * case.slowdown) for wait in stood]
     return Outlook(
         campaigns=campaigns,
         days=days,
         seed=seed,
         restarts=_spread(restarts),
         port_down=_spread(100 * down),
-        effective=tuple(_spread(100 * kept * pace) for pace in paces),
-        longest_stall=tuple(_spread(_longest(stalls, wait, span, luck)) for wait in waits),
+        effective=tuple(_spread(100 * kept * pace) for kept, pace in zip(kept_by, paces, strict=True)),
+        longest_stall=tuple(_spread(_longest_of(recovery, stalls, span, luck)) for recovery in recoveries),
     )
 
 
@@ -111,6 +116,19 @@ def _restarts(case: FailureCase, campaigns: int, span: float, chance: np.random.
         ended.append((ends < span).sum(axis=1).astype(float))
         kept.append((whole.sum(axis=1) * work + np.where(last, unsaved, 0).sum(axis=1)) / span)
     return np.concatenate(ended), np.concatenate(kept)
+
+
+def _deadly(
+    case: FailureCase, recovery: PathRecovery, campaigns: int, span: float, chance: np.random.Generator
+) -> Floats:
+    """Share of each campaign that became work which was kept, where stalls end the job: millions of ends, so only how
+    many of the times between them are long enough for a checkpoint is drawn, and how many more each holds."""
+    job = case.ended(case.stalls, case.restarts, recovery.patience[1])
+    period = job.interval + job.inputs.checkpoint
+    times = chance.poisson(job.rate * span, campaigns) + 1
+    long = chance.binomial(times, exp(-job.rate * (job.inputs.restart + period)))
+    more = chance.negative_binomial(np.maximum(long, 1), -expm1(-job.rate * period))
+    return np.minimum(np.where(long > 0, long + more, 0) * job.interval / span, 1.0)
 
 
 def _port_down(case: FailureCase, campaigns: int, span: float, chance: np.random.Generator) -> Floats:
@@ -153,6 +171,13 @@ def _arrivals(rate: float, start: float, end: float, rows: int, chance: np.rando
         more = times[:, -1:] + np.cumsum(chance.exponential(1 / rate, (rows, columns)), axis=1)
         times = np.concatenate([times, more], axis=1)
     return times
+
+
+def _longest_of(recovery: PathRecovery, stalls: npt.NDArray[np.int64], span: float, luck: Floats) -> Floats:
+    """The same where stalls may end the job: it stands until the NICs give up."""
+    if recovery.ends_job:
+        return np.where(stalls > 0, recovery.patience[1], 0.0)
+    return _longest(stalls, recovery.stall.value, span, luck)
 
 
 def _longest(stalls: npt.NDArray[np.int64], stall: float, span: float, luck: Floats) -> Floats:

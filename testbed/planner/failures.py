@@ -112,22 +112,26 @@ class PlannedJob:
 
     def flap_loss(self, recovery: PathRecovery) -> MarkedNumber:
         """What flaps alone take, in percent; 100 or more: the job stands still."""
-        return self._of(recovery, "flaps x stall", lambda case, stall: 100 * case.flap_loss(stall), "flaps")
+        how, used = "flaps x stall", ["flaps"]
+        if recovery.may_end_job:
+            how, used = "flaps x stall, or restarts where it outlasts retries", [*used, "checkpoint", "restart"]
+        return self._of(recovery, how, lambda case, stall, retries: 100 * case.flap_loss(stall, retries), *used)
 
     def effective(self, recovery: PathRecovery) -> MarkedNumber:
         """Effective training time, in percent."""
         how = "share of time kept after restarts x (1 - stalls - lost ports)"
         ports = (*_EDGE, "repair", "exposed") if self.clos.planes > 1 else ()
         used = (*self._deadly, "other", "checkpoint", "restart", *ports, "t1", "flaps")
-        return self._of(recovery, how, lambda case, stall: 100 * case.effective(stall), *used)
+        return self._of(recovery, how, lambda case, stall, retries: 100 * case.effective(stall, retries), *used)
 
     def _of(
-        self, recovery: PathRecovery, how: str, rule: Callable[[FailureCase, float], float], *used: str
+        self, recovery: PathRecovery, how: str, rule: Callable[[FailureCase, float, float], float], *used: str
     ) -> MarkedNumber:
-        stall, (best, worst) = recovery.stall, self.ends
-        low, high = sorted((rule(best, stall.low), rule(worst, stall.high)))
-        value = rule(self.case, stall.value)
-        return MarkedNumber(value, "%", Provenance.DERIVED, how, low, high, (*used, recovery.name))
+        stall, (best, worst), (least, retries, most) = recovery.stall, self.ends, recovery.patience
+        low, high = sorted((rule(best, stall.low, most), rule(worst, stall.high, least)))
+        value = rule(self.case, stall.value, retries)
+        rests_on = (*used, recovery.name, *(("nic_retries",) if recovery.may_end_job else ()))
+        return MarkedNumber(value, "%", Provenance.DERIVED, how, low, high, rests_on)
 
     def _number(self, unit: str, how: str, rule: Callable[[FailureCase], float], *used: str) -> MarkedNumber:
         low, high = sorted(rule(case) for case in self.ends)
@@ -147,4 +151,6 @@ class FailurePlan:
     def part_numbers(self) -> dict[str, MarkedNumber]:
         """Everything on which derived numbers rest, by the names under which they do."""
         stalls = {recovery.name: recovery.stall for recovery in self.recoveries}
-        return {**self.job.failures.numbers, **self.stated, **stalls}
+        retries = next((recovery.retries for recovery in self.recoveries if recovery.retries), None)
+        given = {"nic_retries": retries} if retries else {}
+        return {**self.job.failures.numbers, **self.stated, **stalls, **given}

@@ -25,7 +25,7 @@ _KEYS = {
     "qp": {"evs"},
     "failures": {"nic_link", "nic_transceiver", "t0", "t1", "alone", "flaps", "other"},
     "job": {"exposed", "checkpoint", "restart", "repair", "rtt", "step"},
-    "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold"},
+    "recovery": {"mrc", "mrc_timeout", "bfd", "bgp_carrier", "bgp_hold", "nic_retries"},
 }
 _MONTHLY = ("nic_link", "nic_transceiver", "t0", "t1")
 _UNITS = {

@@ -10,15 +10,16 @@ from testbed.planner.recovery import PathRecovery
 
 
 def listed_recoveries(numbers: Mapping[str, MarkedNumber], rtt: MarkedNumber) -> tuple[PathRecovery, ...]:
-    """From the fastest to the slowest. `numbers`: of [recovery] in the parts list; `rtt`: in us."""
-    turns = numbers["mrc"]
+    """From the fastest to the slowest. `numbers`: of [recovery] in the parts list; `rtt`: in us. Where routing finds
+    another path, NICs wait for it as long as their retries last."""
+    turns, retries = numbers["mrc"], numbers["nic_retries"]
     by_packets = derived("s", "round trips x RTT", lambda mrc, rtt: mrc * rtt / 1e6, mrc=turns, rtt=rtt)
     return (
         PathRecovery(f"MRC, {turns.value:g} RTT of {rtt.value:g} us", by_packets),
         PathRecovery(f"MRC, a timeout of {_words(numbers['mrc_timeout'])}", numbers["mrc_timeout"]),
-        PathRecovery(f"BFD, {_words(numbers['bfd'])}", numbers["bfd"]),
-        PathRecovery(f"BGP, carrier seen, {_words(numbers['bgp_carrier'])}", numbers["bgp_carrier"]),
-        PathRecovery(f"BGP, hold timer {_words(numbers['bgp_hold'])}", numbers["bgp_hold"]),
+        PathRecovery(f"BFD, {_words(numbers['bfd'])}", numbers["bfd"], retries),
+        PathRecovery(f"BGP, carrier seen, {_words(numbers['bgp_carrier'])}", numbers["bgp_carrier"], retries),
+        PathRecovery(f"BGP, hold timer {_words(numbers['bgp_hold'])}", numbers["bgp_hold"], retries),
     )
 
 

@@ -2,14 +2,15 @@
 
 A path that fails under a job stops it for a stall (the recovery's), one after another, as a synchronous step waits for
 its slowest transfer. A NIC's port or T0 that is down slows the job while it is down, if the NIC has other planes; else
-it ends the job, as a NIC's transceiver does in every design and everything that is not the network. A job that ended
+it ends the job, as a NIC's transceiver does in every design and everything that is not the network. A stall that
+outlasts the retries of NICs ends the job too. A job that ended
 runs on from its last checkpoint after a restart (Young's interval between checkpoints, Daly's time to the end).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, expm1, inf, sqrt
 
 from testbed.planner.clos import Clos
@@ -17,6 +18,7 @@ from testbed.planner.quantities import duration_words
 
 DAY_S = 86_400.0
 MONTH_S = 30 * DAY_S
+_NOTHING = 1e-9
 LEAST_GPUS = 4096
 """Below, rates say too little: Meta RSC measured 7.9 h between failures at 1,024 GPUs where its own rate says 28.8."""
 
@@ -37,6 +39,25 @@ class Inputs:
     checkpoint: float
     restart: float
     repair: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job that ends `rate` times a second."""
+
+    rate: float
+    inputs: Inputs
+
+    @property
+    def interval(self) -> float:
+        """Work between two checkpoints, in s."""
+        return _interval(_time_between(self.rate), self.inputs)
+
+    @property
+    def kept(self) -> float:
+        """Share of time that is work kept; what is less than a second in the life of a machine is nothing."""
+        kept = _kept(_time_between(self.rate), self.interval, self.inputs)
+        return kept if kept > _NOTHING else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +156,27 @@ class FailureCase:
         mtti = _time_between(self.other_restarts)
         return _kept(mtti, _interval(mtti, self.inputs), self.inputs)
 
-    def flap_loss(self, stall: float) -> float:
-        """Share of time that flaps alone stop the job, a stall each; 1 or more: it stands still."""
-        return self.flaps * stall
+    def flap_loss(self, stall: float, retries: float = inf) -> float:
+        """Share of time that flaps alone stop the job, a stall each; 1 or more: it stands still. Stalls longer than
+        `retries`, in s, end it."""
+        return self.flaps * stall if stall <= retries else 1 - self.ended(self.flaps, 0.0, retries).kept
 
     def pace(self, stall: float) -> float:
         """Of a running job, of what it would be without stalls and lost ports; 0: it stands still."""
         return max(0.0, 1 - self.stalls * stall - self.port_loss)
 
-    def effective(self, stall: float) -> float:
-        """Share of time that becomes training. `stall`: of a failed path, in s."""
-        return self.running * self.pace(stall)
+    def effective(self, stall: float, retries: float = inf) -> float:
+        """Share of time that becomes training. `stall`: of a failed path, in s; longer than `retries` it ends the
+        job."""
+        if stall <= retries:
+            return self.running * self.pace(stall)
+        return self.ended(self.stalls, self.restarts, retries).kept * self.pace(0.0)
+
+    def ended(self, stalls: float, others: float, retries: float) -> Ended:
+        """A job that `stalls` end, each after `retries` s in which it stood, and `others`; both a second."""
+        rate = stalls + others
+        stood = retries * stalls / rate if rate else 0.0
+        return Ended(rate, replace(self.inputs, restart=self.inputs.restart + stood))
 
     def doubts(self) -> Iterator[str]:
         """Where the model leaves what it is for, in words."""

@@ -93,7 +93,8 @@ def test_the_longest_stall_is_that_of_a_queue_of_stalls(load: float) -> None:
 
 
 def test_a_job_that_stands_still_stands_the_whole_campaign() -> None:
-    found = simulate(with_inputs(EIGHT, flaps=14.0), RECOVERIES[-1:], 20, 2, SEED)
+    patient = replace(RECOVERIES[-1], retries=None)
+    found = simulate(with_inputs(EIGHT, flaps=14.0), [patient], 20, 2, SEED)
     assert found.effective[0] == Spread(0, 0, 0)
     assert found.longest_stall[0] == Spread(*[2 * DAY_S] * 3)
 
@@ -136,3 +137,15 @@ def test_more_failures_than_can_be_drawn_are_refused_with_what_can() -> None:
     with pytest.raises(UsageError, match=r"--days 54: .* stalls in a campaign"):
         simulate(with_inputs(EIGHT, flaps=1e300), RECOVERIES, 20, 54, SEED)
     assert EIGHT.restarts * 54 * DAY_S * 1000 < MOST_EVENTS
+
+
+@pytest.mark.parametrize("flaps", [0.01, 0.1, 0.5])
+def test_jobs_that_outages_end_agree_with_the_formula(flaps: float) -> None:
+    case = with_inputs(EIGHT, flaps=flaps, repair=0.0)
+    found = simulated(case)
+    hold = RECOVERIES[-1]
+    assert hold.ends_job
+    share = 100 * case.effective(hold.stall.value, hold.patience[1])
+    assert 0 < share < found.effective[0].mean
+    assert found.effective[-1].mean == pytest.approx(share, abs=error(found.effective[-1]) + 0.01)
+    assert found.longest_stall[-1].high == hold.patience[1]

@@ -278,3 +278,32 @@ def test_the_range_of_a_stall_is_in_what_rests_on_it() -> None:
     loss, kept = job.flap_loss(BGP_CARRIER), job.effective(BGP_CARRIER)
     assert (loss.low, loss.high) == (100 * job.case.flap_loss(fast), 100 * job.case.flap_loss(slow))
     assert (kept.low, kept.high) == (100 * job.case.effective(slow), 100 * job.case.effective(fast))
+
+
+BGP_HOLD = next(each for each in listed_recoveries(PARTS.recovery, PARTS.failures["rtt"]) if "hold" in each.name)
+
+
+def test_an_outage_that_outlasts_the_retries_of_nics_ends_the_job() -> None:
+    """As in the emulator, whose RoCE gives up (7 + 1) x 1.07 s after a path went silent: BGP's 9 s are longer."""
+    job = case(EIGHT, base=LISTED, flaps=0.01)
+    retries = PARTS.recovery["nic_retries"].value
+    assert retries == pytest.approx(8 * 4.096e-6 * 2**18, abs=0.005)
+    assert BGP_HOLD.ends_job
+    assert not any(each.ends_job or each.may_end_job for each in (BGP_CARRIER, BFD, MRC))
+    ended = replace(job.inputs, flaps=0.0, nic_link=0.0, t0=0.0, t1=0.0)
+    others = replace(job, inputs=ended)
+    assert job.effective(9.0, retries) < job.effective(9.0) < others.running
+    assert job.effective(8.0, retries) == job.effective(8.0)
+    per_end = (others.running - job.effective(9.0, retries)) / others.running / job.stalls
+    assert per_end > job.inputs.restart + retries
+    assert job.flap_loss(9.0, retries) > job.flaps * (job.inputs.restart + retries)
+    assert case(EIGHT, base=LISTED).flap_loss(9.0, retries) == pytest.approx(1)
+
+
+def test_numbers_of_a_job_that_outages_end_rest_on_the_retries() -> None:
+    job = PlannedJob(EIGHT, 131_072, FAILURES)
+    for number in (job.flap_loss(BGP_HOLD), job.effective(BGP_HOLD)):
+        assert "nic_retries" in number.rests_on
+        assert number.low <= number.value <= number.high
+    assert "nic_retries" not in job.effective(BGP_CARRIER).rests_on
+    assert job.effective(BGP_HOLD).value < 1e-9
