@@ -42,7 +42,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedJob:
     """A job that ends `rate` times a second."""
 
     rate: float
@@ -172,11 +172,11 @@ class FailureCase:
             return self.running * self.pace(stall)
         return self.ended(self.stalls, self.restarts, retries).kept * self.pace(0.0)
 
-    def ended(self, stalls: float, others: float, retries: float) -> Ended:
+    def ended(self, stalls: float, others: float, retries: float) -> EndedJob:
         """A job that `stalls` end, each after `retries` s in which it stood, and `others`; both a second."""
         rate = stalls + others
         stood = retries * stalls / rate if rate else 0.0
-        return Ended(rate, replace(self.inputs, restart=self.inputs.restart + stood))
+        return EndedJob(rate, replace(self.inputs, restart=self.inputs.restart + stood))
 
     def doubts(self) -> Iterator[str]:
         """Where the model leaves what it is for, in words."""
