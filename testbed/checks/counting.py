@@ -116,7 +116,9 @@ def _known(found: Sequence[Grown]) -> Sequence[int]:
 
 def _refuse(least: Sequence[float], most: Sequence[float]) -> NoReturn:
     gap = "counters are reported five times a second, and what grew at an edge of that time may belong to another part"
-    raise KnownBetween(f"{gap}: between {number(sum(least))} and {number(sum(most))}", least, most)
+    low, high = sum(least), sum(most)
+    known = f"at least {number(low)}" if high == inf else f"between {number(low)} and {number(high)}"
+    raise KnownBetween(f"{gap}: {known}", least, most)
 
 
 def _total(found: Iterable[Grown]) -> Grown:

@@ -89,3 +89,37 @@ def test_snapshots_that_reach_into_another_fault_and_show_no_growth_leave_nothin
 def test_losses_of_two_faults_together_are_known(tmp_path: Path) -> None:
     folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.5: 14, 4.7: 14, 7: 14})
     assert ask(load_record(folder.write(tmp_path)), "packets_lost during faults").value == 14
+
+
+def open_above() -> RunFolder:
+    """All but four of the packets that h0 sent in the second window, and some of those it sent again, may be of the
+    time before: perhaps it sent none for the first time."""
+    lost = {2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.1: 18, 4.5: 18, 4.7: 18, 7: 18}
+    folder = two_faults(lost)
+    for event in folder.events:
+        since_ns = event["t_ns"] - at(3.9)
+        sent = 0 if event["host"] != "h0" or since_ns < 0 else 104 if since_ns else 100
+        event["counters"]["data_sent"] = sent
+    return folder
+
+
+def test_a_figure_without_an_upper_end_is_at_least_its_lower_one(tmp_path: Path) -> None:
+    asked = ask(load_record(open_above().write(tmp_path)), "wasted during second")
+    assert asked.value is None
+    assert asked.why.endswith(": at least 0.04")
+
+
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [
+        ("wasted >= 0.04 during second", Status.PASS),
+        ("wasted <= 0.03 during second", Status.FAIL),
+        ("wasted >= 0.25 during second", Status.INCONCLUSIVE),
+    ],
+)
+def test_a_bound_is_decided_without_an_upper_end(tmp_path: Path, expected: str, status: Status) -> None:
+    folder = open_above()
+    folder.expect = [expected]
+    check = folder.judge(tmp_path).checks[0]
+    assert check.status is status
+    assert "itself failed" not in check.why
