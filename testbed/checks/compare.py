@@ -14,7 +14,7 @@ from testbed.checks.scale import amount, number, scale_for, unit_factor
 from testbed.checks.statistics import statistic
 from testbed.checks.windows import KnownBetween, NoData, NotApplicable
 from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
-from testbed.expect.vocabulary import LINE, RTT
+from testbed.expect.vocabulary import LINE, RTT, UNITS
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -43,8 +43,11 @@ class Finding:
 
 
 def holds(wanted: Expectation, value: float) -> bool:
-    """Whether a plain number is inside the bound; False for a bound relative to clean."""
-    return not isinstance(wanted.bound, OfClean) and _COMPARE[wanted.op](value, wanted.bound.number)
+    """Whether a value in base units is inside the bound; False for a bound relative to clean, to the RTT or to line."""
+    if isinstance(wanted.bound, OfClean) or wanted.bound.unit in (RTT, LINE):
+        return False
+    unit = UNITS[wanted.metric.dimension].get(wanted.bound.unit, 1)
+    return _COMPARE[wanted.op](value, wanted.bound.number * unit)
 
 
 def check_expectation(record: RunRecord, wanted: Expectation, line: int | None = None) -> CheckResult:

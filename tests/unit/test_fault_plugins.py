@@ -174,7 +174,7 @@ def test_links_of_a_kind_follow_from_its_target(target: Target, name: str, links
     """Unless the kind says it; a run with such a kind had ended with KeyError."""
     kind = type("Aimed", (Kind,), {"target": target, "__module__": __name__})
     plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
-    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "x", "flicker": name})
+    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "cut", "flicker": name})
     (one,) = fault.occurrences(plan, 1)
     assert (one.targets, set(one.links)) == ((name,), links)
 
@@ -182,7 +182,7 @@ def test_links_of_a_kind_follow_from_its_target(target: Target, name: str, links
 def test_links_of_planes_are_all_of_theirs() -> None:
     kind = type("Aimed", (Kind,), {"target": Target.PLANE, "__module__": __name__})
     plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
-    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "x", "flicker": "p1"})
+    fault = kind.model_validate({"at": "1s", "for": "1s", "name": "cut", "flicker": "p1"})
     assert set(fault.occurrences(plan, 1)[0].links) == {link.name for link in plan.links if link.plane == 1}
 
 
