@@ -239,6 +239,7 @@ def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     present, carries = text.splitlines()[: len(ALL)], text.splitlines()[len(ALL) :]
     assert present == [f"present  {each.name}" for each in ALL]
     assert carries.pop(0).split()[:2] == ["core", "Python"]
+    assert carries.pop(0).split()[0] == "cpus"
     assert carries[0] == "carries"
     assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:"]
     assert "17,000 data packets/s of the standard training, 1.2 CPUs (two cores, not measured: " in carries[1]
