@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from testbed.errors import MissingCapability
+from topos.units import plural
 
 DAC_OVERRIDE, DAC_READ_SEARCH, NET_ADMIN, SYS_ADMIN, SYS_RESOURCE = 1, 2, 12, 21, 24
 """Numbers of capabilities (linux/capability.h)."""
@@ -138,7 +139,7 @@ def require_namespaces(needed: Mapping[str, int], what: str) -> None:
         if allowed < count:
             name = _limit_of(kind)
             raise MissingCapability(
-                f"{what} needs {count:,} {kind} namespaces, and this machine allows {allowed:,} ({name})",
+                f"{what} needs {plural(count, f'{kind} namespace')}, and this machine allows {allowed:,} ({name})",
                 _set(name, _ENOUGH_NAMESPACES),
             )
 

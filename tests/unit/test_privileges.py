@@ -11,6 +11,7 @@ import pytest
 from testbed.errors import MissingCapability
 from testbed.fabric import limits, privileges
 from topos.shape import Shape
+from topos.units import plural
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_limit_of_namespaces_is_named_before_anything_is_tried(
     with pytest.raises(MissingCapability) as told:
         privileges.require_namespaces(needed, "small")
     allowed = f"this machine allows {needed[kind] - 1:,} (user.max_{kind}_namespaces)"
-    assert told.value.what == f"small needs {needed[kind]:,} {kind} namespaces, and {allowed}"
+    assert told.value.what == f"small needs {plural(needed[kind], f'{kind} namespace')}, and {allowed}"
     assert told.value.fix.startswith(f"`sudo sysctl user.max_{kind}_namespaces=10000`")
 
 

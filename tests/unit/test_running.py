@@ -14,7 +14,8 @@ from typing import Any, cast
 import pytest
 
 from testbed.errors import FabricError, RunError
-from testbed.fabric import running
+from testbed.fabric import nodes, prompt, running
+from testbed.fabric.prompt import Failed
 from topos.plan import Plan
 
 SUPERVISOR = """
@@ -27,7 +28,7 @@ shell.wait()
 OWNER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SUPERVISOR!r}]); sys.stdin.read()"
 """Goes on when its supervisor has ended, as with a verdict or the next run of a batch. Its shell has forked one that is
 called as it is."""
-PLAN = cast(Plan, SimpleNamespace(node_names=["h0"]))
+PLAN = cast(Plan, SimpleNamespace(node_names=["h0"], hosts=[]))
 OVER = "^the run is over, and its fabric is gone$"
 
 
@@ -46,39 +47,41 @@ class Tree:
         os.kill(self.supervisor, signal.SIGKILL)
         time.sleep(5)
 
-    def prompt(self) -> str:
+    def prompt(self) -> list[Failed]:
         return running.prompt_beside(self.owner.pid, PLAN, ["h0 true"])
 
 
 @pytest.fixture
 def tree(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tree]:
+    monkeypatch.setattr(running, "needs_user_namespace", lambda: False)
     for name, stand_in in PROMPT.items():
-        monkeypatch.setattr(running, name, stand_in)
+        monkeypatch.setattr(prompt, name, stand_in)
     made = Tree()
     yield made
     os.killpg(made.owner.pid, signal.SIGKILL)
     made.owner.communicate()
 
 
+FAILED = [Failed("h0 true: status 1", 1)]
 PROMPT: dict[str, Callable[..., Any]] = {
-    "needs_user_namespace": lambda: False,
+    "Cables": lambda *_: None,
     "start_nodes": lambda *_, **__: {},
     "describe_links": lambda *_: None,
-    "run_commands": lambda *_: "h0 true: status 1",
+    "_run_commands": lambda *_: FAILED,
 }
 
 
 def test_it_ends_with_the_supervisor_though_the_runs_own_process_goes_on(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "run_commands", tree.end_fabric)
+    monkeypatch.setattr(prompt, "_run_commands", tree.end_fabric)
     with pytest.raises(RunError, match=OVER):
         tree.prompt()
     assert tree.owner.poll() is None
 
 
 def test_it_says_so_when_the_run_ends_while_its_shells_start(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "start_nodes", tree.end_fabric)
+    monkeypatch.setattr(prompt, "start_nodes", tree.end_fabric)
     with pytest.raises(RunError, match=OVER):
         tree.prompt()
 
@@ -92,7 +95,7 @@ def test_a_shell_that_cannot_start_for_that_is_not_the_reason(tree: Tree, monkey
         os.kill(tree.supervisor, signal.SIGKILL)
         refuse()
 
-    monkeypatch.setattr(running, "start_nodes", start_nodes)
+    monkeypatch.setattr(prompt, "start_nodes", start_nodes)
     with pytest.raises(RunError, match=OVER):
         tree.prompt()
 
@@ -101,7 +104,7 @@ def test_a_shell_that_cannot_start_in_a_run_that_goes_on_is_the_reason(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "_NEWS_S", 0)
-    monkeypatch.setattr(running, "start_nodes", refuse)
+    monkeypatch.setattr(prompt, "start_nodes", refuse)
     with pytest.raises(FabricError, match="no such file"):
         tree.prompt()
 
@@ -117,7 +120,13 @@ def test_a_run_that_ends_while_its_shells_are_ended_stops_none_of_that(
             time.sleep(0.3)
         ended.append(True)
 
-    nodes = {name: SimpleNamespace(terminate=terminate) for name in ("h0", "h1")}
-    monkeypatch.setattr(running, "start_nodes", lambda *_, **__: nodes)
-    assert tree.prompt() == "h0 true: status 1"
+    def made(name: str, *_: Any) -> SimpleNamespace:
+        return SimpleNamespace(name=name, address=None, await_shell=lambda: None, terminate=terminate)
+
+    two = cast(Plan, SimpleNamespace(node_names=["h0", "h0-too"], hosts=[]))
+    monkeypatch.setattr(nodes, "FabricNode", made)
+    monkeypatch.setattr(
+        prompt, "start_nodes", lambda _, beside, started: nodes.start_nodes(two, beside=beside, started=started)
+    )
+    assert tree.prompt() == FAILED
     assert len(ended) == 2
