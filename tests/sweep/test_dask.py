@@ -160,10 +160,10 @@ def test_a_worker_that_would_run_several_fabrics_is_refused(stage: Stage) -> Non
 
 def test_a_cell_that_no_worker_carries_is_told_before_anything_runs(stage: Stage) -> None:
     stage.scheduler()
-    stage.worker("a", resources="fabric=1 cpus=0.1")
+    stage.worker("a", resources="fabric=1 cpus=0.01")
     done = stage.sweep_run(stage.plan(1))
     assert done.returncode == 2
-    assert "no worker carries more than 0.1" in done.stderr
+    assert "no worker carries more than 0.01" in done.stderr
     assert not stage.lines()
 
 
