@@ -19,7 +19,7 @@ def main() -> None:
         from testbed import cli
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except (OSError, MemoryError, ImportError) as error:
+    except (OSError, MemoryError, ImportError, SystemError) as error:
         if not (lack := lack_of(error)):
             raise
         os.write(2, f"mrc-testbed: {lack}\n".encode())

@@ -107,6 +107,8 @@ _LACKING = {
 _BY_NUMBER = {getattr(errno, name): words for name, words in _LACKING.items() if hasattr(errno, name)}
 _UNLOADED = ("failed to map segment", "llocate memory")
 """What the loader of shared libraries says where memory runs out."""
+_UNSET = ("error return without exception set", "without setting an exception")
+"""What Python says where it failed and made no exception: short of memory it may lack that for the exception too."""
 
 
 def lack_of(error: BaseException | None) -> str:
@@ -116,6 +118,17 @@ def lack_of(error: BaseException | None) -> str:
         isinstance(error, ImportError) and any(one in str(error) for one in _UNLOADED)
     ):
         return _NO_MEMORY
+    if isinstance(error, SystemError) and any(one in str(error) for one in _UNSET) and _memory_is_limited():
+        return _NO_MEMORY
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return _LACKING["EAGAIN"]
     return _BY_NUMBER.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+
+
+def _memory_is_limited() -> bool:
+    """Whether this process has a limit of its address space."""
+    try:
+        import resource  # a shared library, so it may not load
+    except (ImportError, MemoryError) as error:
+        return bool(lack_of(error))
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
