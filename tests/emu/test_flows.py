@@ -27,7 +27,7 @@ workload:
 faults:
   - {{at: 1500ms, link-down: "p0-t0-0:p0-t1-1", for: 500ms, name: cut}}
 {ALWAYS}  - evs_retired > 0
-  - flow_goodput.min > 0 mbit during cut
+  - goodput > 0 mbit during cut
   - message_time.p50 of later > 1 rtt
 """
 PERMUTATION = f"name: permutation\n{FABRIC}workload:\n  - permutation: {{for: 2s, message: 10000B}}\n{ALWAYS}"
