@@ -37,7 +37,7 @@ def test_the_quickstart_passes_or_says_that_the_machine_did_not_keep_time(tmp_pa
         retired, lost = one["evs_retired"], one["lost"]
         if lost["packets"] is not None:  # else counts reach into another fault
             assert lost["packets"] >= retired["number"], "an EV is retired by a packet that was lost"
-        assert lost["qps"] == 8, "each host sends on one QP"
+            assert lost["qps"] == 8, "each host sends on one QP"
         if retired["number"]:
             assert 0 < retired["p50"]["ms"] <= retired["p100"]["ms"]
             assert one["after_heal"]["evs_restored"]["number"] <= retired["number"]
