@@ -8,10 +8,9 @@ def main() -> None:
     """Entry point. Loading takes a while, and Ctrl-C may come meanwhile."""
     leave_out_the_current_folder()
 
-    import os
     import sys
 
-    from testbed.errors import ExitCode, lack_of
+    from testbed.errors import ExitCode, end_for, lack_of
     from testbed.interrupts import send_swallowed_again
 
     send_swallowed_again()
@@ -22,8 +21,7 @@ def main() -> None:
     except (OSError, MemoryError, ImportError, SystemError) as error:
         if not (lack := lack_of(error)):
             raise
-        os.write(2, f"mrc-testbed: {lack}\n".encode())
-        os._exit(ExitCode.INCONCLUSIVE)  # what Python does at its own end may lack the same
+        end_for(lack)
     cli.main()
 
 

@@ -30,7 +30,7 @@ from testbed.commands.scenarios import copy, list_shipped, show
 from testbed.commands.validate import schema, validate
 from testbed.commands.worlds import worlds
 from testbed.consent import known_code_alone
-from testbed.errors import ExitCode
+from testbed.errors import ExitCode, end_for, lack_of
 from testbed.interrupts import unwrapped
 from testbed.terminal import say
 from testbed.version import version_line
@@ -166,5 +166,9 @@ def main() -> None:
         if isinstance(stop.__context__, BrokenPipeError):
             _reader_left()
         raise
+    except (MemoryError, SystemError) as error:
+        if errors.GlobalOptions.debug or not (lack := lack_of(error)):
+            sys.exit(errors.show(error))
+        end_for(lack)
     except Exception as error:
         sys.exit(errors.show(error))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NoReturn
 
 
 class ExitCode(IntEnum):
@@ -110,6 +112,9 @@ _UNLOADED = ("failed to map segment", "llocate memory")
 _UNSET = ("error return without exception set", "without setting an exception")
 """What Python says where it failed and made no exception: short of memory it may lack that for the exception too."""
 
+_STATUS_OF_A_LACK = int(ExitCode.INCONCLUSIVE)
+"""Worked out before memory can be short."""
+
 
 def lack_of(error: BaseException | None) -> str:
     """What the machine lacked, where it refused a file, a process or memory: then it is no mistake of the program, nor
@@ -123,6 +128,14 @@ def lack_of(error: BaseException | None) -> str:
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return _LACKING["EAGAIN"]
     return _BY_NUMBER.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+
+
+def end_for(lack: str) -> NoReturn:
+    """Say what the machine lacks and end at once: what Python does at its own end may lack the same."""
+    try:
+        os.write(2, f"mrc-testbed: {lack}\n".encode())
+    finally:
+        os._exit(_STATUS_OF_A_LACK)
 
 
 def _memory_is_limited() -> bool:

@@ -50,12 +50,7 @@ def changed(folder: Path, file: str, old: str, text: str) -> list[str]:
         ("check.yaml", "qp_errors == 0", "qp_errors == 0 [planes=4]", "check.yaml:16: there is no run [planes=4]"),
         ("check.yaml", "points: 2", "gives_away: left", "check.yaml:17: `says` and `gives_away` go together"),
         ("check.yaml", "points: 2", "says: a, gives_away: laft", "there is no answer 'laft'; did you mean 'left'?"),
-        (
-            "check.yaml",
-            "    predict:",
-            "    once: built\n    predict:",
-            "no expectation is named 'built'",
-        ),
+        ("check.yaml", "once: kept", "once: built", "no expectation is named 'built'"),
         ("check.yaml", "points: 2", "points: 0", "check.yaml:17: must be a whole number of at least 1"),
         ("check.yaml", "within: 15%", "within: near", "check.yaml:24: must be a percentage such as 5%"),
         ("check.yaml", "{goodput clean}", "{godput clean}", "check.yaml:23: {godput clean}: unknown metric 'godput'"),
