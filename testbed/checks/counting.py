@@ -22,6 +22,7 @@ from testbed.checks.windows import (
     NoPart,
     Outage,
     aftermath_ns,
+    fault_edges,
     in_words,
     nothing,
     outages,
@@ -161,14 +162,13 @@ def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str,
 
 def _grown(record: RunRecord, host: str, window: Window, count: Count) -> Grown:
     """Growth of one host: for windows around faults from the snapshots around them, for windows of times from those
-    inside."""
+    inside. Raises NoData."""
     total = count(_final(record)[host])
     if window.span is Span.RUN:
         return Grown(total, total)
     parts = window_intervals(record, window)
     if window.span not in AROUND_FAULTS:
-        inside = sum(_within(record, host, part, count) for part in parts)
-        return Grown(inside, inside)
+        return _total(_within(record, host, part, count) for part in parts)
     if window.span is not Span.CLEAN:
         return _during(record, host, parts, _other_faults(record, window), count)
     if not _seen_clean(record, host, _around(record, host, parts)):
@@ -190,10 +190,10 @@ def _during(record: RunRecord, host: str, parts: Sequence[Interval], others: Seq
     the parts and into one of `others` may be of either."""
     least = most = 0
     for before, after in _around(record, host, parts):
-        grown = _to(record, host, after, count) - _since(record, host, before, count)
+        grown = _between(record, host, before, after, count)
         most += grown
         least += grown - sum(
-            _to(record, host, first + 1, count) - _since(record, host, first, count)
+            _between(record, host, first, first + 1, count)
             for first in range(before, after)
             if _shared(_reach(record, host, first), parts, others)
         )
@@ -202,9 +202,13 @@ def _during(record: RunRecord, host: str, parts: Sequence[Interval], others: Seq
 
 def _reach(record: RunRecord, host: str, first: int) -> Interval:
     """The time between a snapshot and the next one."""
+    return Interval(_time_at(record, host, first), _time_at(record, host, first + 1))
+
+
+def _time_at(record: RunRecord, host: str, number: int) -> float:
+    """When a snapshot was taken; infinite before the first and after the last one."""
     times = record.snapshots.times_ns(host)
-    begin = times[first] if first >= 0 else -inf
-    return Interval(begin, times[first + 1] if first + 1 < len(times) else inf)
+    return -inf if number < 0 else times[number] if number < len(times) else inf
 
 
 def _shared(reach: Interval, parts: Iterable[Interval], others: Sequence[Interval]) -> bool:
@@ -255,22 +259,31 @@ def _bounds(record: RunRecord, host: str, interval: Interval) -> tuple[int, int]
     return bisect_right(times, interval.begin) - 1, bisect_left(times, interval.end)
 
 
-def _since(record: RunRecord, host: str, number: int, count: Count) -> int:
-    return count(record.snapshots.at(host, number)) if number >= 0 else 0
+def _between(record: RunRecord, host: str, before: int, after: int, count: Count) -> int:
+    """Growth from one snapshot to another: before the first one a count is 0, after the last one it is final."""
+    known = after < len(record.snapshots.times_ns(host))
+    end = record.snapshots.at(host, after) if known else _final(record)[host]
+    return count(end) - (count(record.snapshots.at(host, before)) if before >= 0 else 0)
 
 
-def _to(record: RunRecord, host: str, number: int, count: Count) -> int:
-    known = number < len(record.snapshots.times_ns(host))
-    return count(record.snapshots.at(host, number) if known else _final(record)[host])
-
-
-def _within(record: RunRecord, host: str, interval: Interval, count: Count) -> int:
-    """From the first snapshot inside to the last one. Raises NoData with fewer than two."""
+def _within(record: RunRecord, host: str, part: Interval, count: Count) -> Grown:
+    """From the first snapshot inside to the last one. What grew between either and its neighbour outside may belong to
+    the part where a fault began or ended meanwhile. Raises NoData with fewer than two inside."""
     times = record.snapshots.times_ns(host)
-    first, last = bisect_left(times, interval.begin), bisect_right(times, interval.end) - 1
+    first, last = bisect_left(times, part.begin), bisect_right(times, part.end) - 1
     if last <= first:
         raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
-    return count(record.snapshots.at(host, last)) - count(record.snapshots.at(host, first))
+    before, after = _bounds(record, host, part)
+    least = _between(record, host, first, last, count)
+    unknown = [gap for gap in ((before, first), (last, after)) if _has_edge(record, host, *gap)]
+    return Grown(least, least + sum(_between(record, host, *gap, count) for gap in unknown))
+
+
+def _has_edge(record: RunRecord, host: str, before: int, after: int) -> bool:
+    """Whether a fault began, healed or lost its last packets between two snapshots."""
+    begin, end = _time_at(record, host, before), _time_at(record, host, after)
+    edges = fault_edges(record)
+    return begin < end and bisect_right(edges, begin) < bisect_left(edges, end)
 
 
 @derived

@@ -146,6 +146,14 @@ def _windows(record: RunRecord) -> dict[str, list[Interval]]:
     return {name: merged(intervals) for name, intervals in found.items()}
 
 
+@derived
+def fault_edges(record: RunRecord) -> list[float]:
+    """When faults began, healed, and lost their last packets, in order."""
+    after = aftermath_ns(record)
+    found = [(*one.window(after), one.injected_ns, one.healed_ns) for one in outages(record)]
+    return sorted(edge for edges in found for edge in edges if edge is not None)
+
+
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
     """The same time as disjoint intervals."""
     result: list[Interval] = []

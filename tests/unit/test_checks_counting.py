@@ -86,6 +86,61 @@ def test_snapshots_that_reach_into_another_fault_and_show_no_growth_leave_nothin
     assert [row.lost_per_qp for row in healing_rows(record)] == ["5", "4"]
 
 
+def lost_at_edges() -> RunFolder:
+    """Five packets are lost as the first fault begins, nine as the second one does, and four as that heals."""
+    none = dict.fromkeys((3.1, 3.4, 3.6, 3.7, 3.76, 3.79), 5)
+    return two_faults({2.9: 0, **none, 3.9: 14, 4.1: 14, 4.4: 18, 4.7: 18, 7: 18})
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        ("from second for 700ms", "between 4 and 13"),
+        ("from second - 5ms to second + 800ms", "between 4 and 13"),
+        ("from 3795ms to 4500ms", "between 4 and 13"),
+        ("from first - 50ms to first + 800ms", "between 0 and 14"),
+        ("before second", "between 0 and 9"),
+        ("after first heals", "between 0 and 9"),
+        ("after second heals", "between 0 and 4"),
+        ("from 3600ms to 4300ms", "between 9 and 13"),
+    ],
+)
+def test_losses_at_an_edge_of_a_window_of_times_may_be_of_a_fault(tmp_path: Path, words: str, known: str) -> None:
+    asked = ask(load_record(lost_at_edges().write(tmp_path)), f"packets_lost {words}")
+    assert asked.value is None
+    assert known in asked.why
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        ("from 3700ms to 3900ms", 9),  # snapshots on the edges
+        ("from 4600ms to 7s", 0),
+    ],
+)
+def test_losses_that_no_edge_of_a_window_of_times_cuts_are_known(tmp_path: Path, words: str, lost: int) -> None:
+    assert ask(load_record(lost_at_edges().write(tmp_path)), f"packets_lost {words}").value == lost
+
+
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [
+        ("packets_lost == 0 before second", Status.INCONCLUSIVE),
+        ("packets_lost <= 9 before second", Status.PASS),
+        ("packets_lost >= 10 before second", Status.FAIL),
+        ("packets_lost >= 4 from second for 700ms", Status.PASS),
+        ("packets_lost >= 9 from second for 700ms", Status.INCONCLUSIVE),
+        ("packets_lost == 0 after second heals", Status.INCONCLUSIVE),
+    ],
+)
+def test_a_bound_of_a_window_of_times_is_decided_where_both_ends_agree(
+    tmp_path: Path, expected: str, status: Status
+) -> None:
+    folder = lost_at_edges()
+    folder.expect = [expected]
+    assert folder.judge(tmp_path).checks[0].status is status
+
+
 def test_losses_of_two_faults_together_are_known(tmp_path: Path) -> None:
     folder = two_faults({2.9: 0, 3.1: 5, 3.7: 5, 3.9: 14, 4.5: 14, 4.7: 14, 7: 14})
     assert ask(load_record(folder.write(tmp_path)), "packets_lost during faults").value == 14
