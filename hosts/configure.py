@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.control import CommandError, Fields, Request, number_in, text_in
-from hosts.core.attributes import check_peer
+from hosts.control import CommandError, Request, number_in, text_in
 from hosts.core.config import EndpointConfig, QpAttributes
 from hosts.core.endpoint import Endpoint
 from hosts.denylist import Denylist
@@ -51,7 +50,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         peers={peer.host: peer.name for peer in peers},
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
-        read_remote=_remote,
+        read_remote=QpAttributes.from_json,
         denylist=denylist,
         rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
         tx=wiring.sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
@@ -59,12 +58,6 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         stamped=stamped,
         speed=config.speed,
     )
-
-
-def _remote(fields: Fields) -> QpAttributes:
-    remote = QpAttributes.from_json(fields)
-    check_peer(remote)
-    return remote
 
 
 def delay_of(request: Request) -> tuple[int, bool]:

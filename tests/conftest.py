@@ -10,9 +10,6 @@ import pytest
 
 from tests.retry import RetryPlugin
 
-os.environ.setdefault("MRC_TESTBED_CORE", "python")
-"""Tests replace parts of the core, which machine code does not allow; tests/unit/test_compiled.py compares the two."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How much of the suites that draw what they do."""

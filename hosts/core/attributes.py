@@ -6,9 +6,10 @@ not fit its field on the wire.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hosts.common.attributes import check_integers
 from hosts.common.errors import PeerAttributeError
-from hosts.core.config import QpAttributes
 
 _RANGES = {
     "qpn": (0, (1 << 24) - 1),
@@ -24,15 +25,16 @@ _RANGES = {
     "timeout": (0, 24),
     "linear": (0, 255),
     "exp": (0, 255),
+    "tsr_unit_ns": (1, (1 << 63) - 1),
 }
 """Least and most. `mpr` is 8 bits in the API; RQMSNs are compared in half of their 16 bits."""
 _FLAGS = ("dynamic_mpr", "trim_nack", "svc_time")
 
 
-def check_peer(attributes: QpAttributes) -> None:
-    """Raises `PeerAttributeError` for the first attribute that cannot be."""
-    check_integers(attributes, _RANGES)
+def check_peer(values: Mapping[str, object]) -> None:
+    """`values`: by name of the attribute. Raises `PeerAttributeError` for the first that cannot be."""
+    check_integers(values, _RANGES)
     for name in _FLAGS:
-        value = getattr(attributes, name)
+        value = values.get(name, False)
         if type(value) is not bool:
             raise PeerAttributeError(name, value, "true or false")

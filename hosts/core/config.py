@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hosts import wire
+from hosts.core.attributes import check_peer
 
 PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the path MTU of the official example (digest 3.2)."""
@@ -27,6 +28,7 @@ SHORT_STAMP_SHIFT = 7
 """Timestamps with tsr = 0, the protocol's unit, count 128 ns (digest 6.4) and wrap after 8.4 ms."""
 SHORT_STAMPS_UP_TO_NS = 100_000
 """T up to which they do: 83 T are between two wraps then, and our own unit would be a twelfth of T and more."""
+_NEEDED = ("qpn", "psn", "mtu", "mpr", "max_wimm")
 _OPTIONAL = ("planes", "port_mask", "dynamic_mpr", "trim_nack", "svc_time", "timeout", "linear", "exp", "tsr_unit_ns")
 
 
@@ -160,16 +162,10 @@ class QpAttributes:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> QpAttributes:
-        """Inverse of `as_json`. Unknown keys are ignored; a missing one raises KeyError if the QP cannot do without."""
+        """Inverse of `as_json`, checked. Unknown keys are ignored. Raises KeyError, IndexError or TypeError for what is
+        missing or has another shape, and `PeerAttributeError` for a value that cannot be."""
         region = fields["regions"][0]
-        return cls(
-            qpn=fields["qpn"],
-            psn=fields["psn"],
-            mtu=fields["mtu"],
-            mpr=fields["mpr"],
-            max_wimm=fields["max_wimm"],
-            region_address=region["addr"],
-            region_bytes=region["len"],
-            rkey=region["rkey"],
-            **{key: fields[key] for key in _OPTIONAL if key in fields},
-        )
+        values = {key: fields[key] for key in _NEEDED} | {key: fields[key] for key in _OPTIONAL if key in fields}
+        values |= {"region_address": region["addr"], "region_bytes": region["len"], "rkey": region["rkey"]}
+        check_peer(values)
+        return cls(**values)

@@ -86,10 +86,7 @@ class Endpoint(EndpointBase[Context]):
         )
 
     def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes.
-
-        Raises `PeerAttributeError`, and the QP stays in INIT, for attributes with which it could not work.
-        """
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
         qp = self._qp(qpn)
         qp.connect(remote)
         if not self._context.ports.table.carrier_mask:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hosts.common.errors import QpStateError
 from hosts.common.events import QpError, QpFailure
 from hosts.common.qpstate import QpInput, QpLife
-from hosts.core.attributes import check_peer
 from hosts.core.config import QpAttributes
 from hosts.core.context import Context
 from hosts.core.peer import Peer
@@ -33,8 +32,7 @@ class Qp(QpLife):
         self.advance(self.attributes.qpn, event)
 
     def connect(self, remote: QpAttributes) -> None:
-        """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` for impossible ones."""
-        check_peer(remote)
+        """INIT -> RTR -> RTS with the peer's attributes."""
         self._step(QpInput.LEARN_PEER)
         self.receiver = Receiver(self._context, self.peer, self.attributes, remote, self.region, self.fail)
         self.sender = Sender(self._context, self.peer, self.attributes, remote, self.fail)

@@ -28,6 +28,6 @@ class TcpQpAttributes:
     def from_json(cls, fields: Fields) -> TcpQpAttributes:
         """Inverse of `as_json`. Raises KeyError or TypeError for what is no such object, PeerAttributeError for a value
         that cannot be."""
-        attributes = cls(fields["qpn"], fields["key"], fields["region_bytes"])
-        check_integers(attributes, _RANGES)
-        return attributes
+        values = {key: fields[key] for key in _RANGES}
+        check_integers(values, _RANGES)
+        return cls(**values)

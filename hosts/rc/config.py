@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +88,11 @@ class RcAttributes:
         """Inverse of `as_json`, checked. Raises KeyError, IndexError or TypeError for what is missing or has another
         shape, and `PeerAttributeError` for a value that cannot be."""
         region = fields["regions"][0]
-        attributes = cls(
-            qpn=fields["qpn"],
-            psn=fields["psn"],
-            mtu=fields["mtu"],
-            region_address=region["addr"],
-            region_bytes=region["len"],
-            rkey=region["rkey"],
-            recovery=fields["recovery"],
-        )
-        check_peer(attributes)
-        return attributes
+        values = {key: fields[key] for key in ("qpn", "psn", "mtu", "recovery")}
+        values |= {"region_address": region["addr"], "region_bytes": region["len"], "rkey": region["rkey"]}
+        check_integers(values, _RANGES)
+        check_recovery(values["recovery"], RECOVERIES)
+        return cls(**values)
 
 
 _RANGES = {
@@ -110,10 +105,7 @@ _RANGES = {
 }
 
 
-def check_peer(attributes: RcAttributes, recovery: str | None = None) -> None:
-    """Raises `PeerAttributeError` for the first attribute that cannot be, or is not the `recovery` of this side: their
-    packets have other headers."""
-    check_integers(attributes, _RANGES)
-    wanted = RECOVERIES if recovery is None else (recovery,)
-    if attributes.recovery not in wanted:
-        raise PeerAttributeError("recovery", attributes.recovery, " or ".join(wanted))
+def check_recovery(recovery: object, wanted: Sequence[str]) -> None:
+    """Raises `PeerAttributeError` for another one than those `wanted`: its packets have other headers."""
+    if recovery not in wanted:
+        raise PeerAttributeError("recovery", recovery, " or ".join(wanted))

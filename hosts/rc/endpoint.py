@@ -71,8 +71,8 @@ class RcEndpoint(EndpointBase[RcContext]):
         )
 
     def connect_qp(self, qpn: int, remote: RcAttributes) -> None:
-        """INIT -> RTR -> RTS. Raises `PeerAttributeError`, and the QP stays in INIT, for attributes with which it could
-        not work."""
+        """INIT -> RTR -> RTS. Raises `PeerAttributeError`, and the QP stays in INIT, where the peer's recovery is
+        another."""
         self._qp(qpn).connect(remote)
 
     def reset_qp(self, qpn: int, initial_psn: int | None = None) -> RcAttributes:

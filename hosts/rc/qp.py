@@ -6,7 +6,7 @@ from hosts.common.errors import QpStateError
 from hosts.common.events import QpError, QpFailure
 from hosts.common.qpstate import QpInput, QpLife
 from hosts.rc import wire
-from hosts.rc.config import RcAttributes, check_peer
+from hosts.rc.config import RcAttributes, check_recovery
 from hosts.rc.context import RcContext
 from hosts.rc.peer import RcPeer
 from hosts.rc.requester import Requester
@@ -33,9 +33,9 @@ class RcQp(QpLife):
         self.advance(attributes.qpn, QpInput.OPEN)
 
     def connect(self, remote: RcAttributes) -> None:
-        """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` for impossible ones."""
+        """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` where its recovery is another."""
         context, local = self._context, self.attributes
-        check_peer(remote, context.config.recovery)
+        check_recovery(remote.recovery, (context.config.recovery,))
         self.advance(local.qpn, QpInput.LEARN_PEER)
         source_port = wire.source_port(local.qpn, remote.qpn)
         if self._turn is None:

@@ -166,7 +166,7 @@ class Net:
         """Drive until `until()` holds; past the deadline that is a failure if `must`. Returns virtual ns taken."""
         begin = self.now
         self._drain_all()
-        if not self.scheduler.run_until(lambda: not self._touched and until(), begin + within):
+        if not self.scheduler.run_until(lambda: not self._touched and bool(until()), begin + within):
             assert not must, f"not reached within {within / T:.0f} T (next action: {self.scheduler.next_ns})"
         return self.now - begin
 

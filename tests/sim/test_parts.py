@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from hosts.common.prng import Prng
 from hosts.common.psn import MODULUS, unwrap
 from hosts.common.timers import NEVER, Timers
 from hosts.core.cc.nscc import Nscc
-from hosts.core.config import STAMP_SHIFT
+from hosts.core.config import STAMP_SHIFT, EndpointConfig
 from hosts.core.counters import Counters
 from hosts.core.evselect import SELECTIONS, EvSet
 from hosts.core.evselect.base import NO_PLANE
@@ -26,7 +25,7 @@ from hosts.core.paths import Path
 from hosts.core.reasons import Ignored, LossReason
 from hosts.core.retry import RetryCounter
 from hosts.core.sack import SackWindow, pieces
-from hosts.core.timing import STALL_NS, UNKNOWN_T_NS, Timing
+from hosts.core.timing import UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
 
@@ -72,7 +71,8 @@ def losses(
     flight, cack, base, bitmap, out_of_order=0, probe_sent_ns=0, asked_on=None, reorder_ns=20 * MS, nack_wait_ns=0
 ):
     flight.acknowledge(cack, base, bitmap)
-    timing = SimpleNamespace(reorder_packets=3, reorder_ns=reorder_ns, nack_wait_ns=nack_wait_ns, stall_ns=STALL_NS)
+    timing = Timing(EndpointConfig(host=0, planes=1, udp_port=1, rtt_ns=20 * MS, port_rate_bps=10**7, seed=1))
+    timing.reorder_packets, timing.reorder_ns, timing.nack_wait_ns = 3, reorder_ns, nack_wait_ns
     return inferred(flight, cack, base, bitmap, out_of_order, timing, Asked(probe_sent_ns, asked_on), reinfer=True)
 
 
@@ -167,7 +167,8 @@ def test_a_probe_answer_reaches_beyond_the_bitmap_when_it_shows_all():
 
 
 def test_a_sack_written_earlier_does_not_speak_of_holes():
-    flight = SimpleNamespace(next=1 << 40, una=0, serial=0)
+    flight = Inflight(128, paths(1, 8))
+    flight.next = 1 << 40
     order = SackOrder(4096, Counters())
     assert order.is_latest(100, flight)
     assert order.is_latest(100, flight)
@@ -181,7 +182,7 @@ def test_a_sack_written_earlier_does_not_speak_of_holes():
 @given(st.data(), st.integers(1, 3), st.integers(0, 0xFFFFFF))
 def test_a_counter_is_believed_as_far_as_packets_were_sent(data, times_counted, begin):
     """A peer may count a packet each time it comes; `begin` is where its 24 bits stand."""
-    flight = SimpleNamespace(next=0, una=0, serial=0)
+    flight = Inflight(128, paths(1, 8))
     order = SackOrder(4096, Counters())
     order._latest = begin
     counted = begin << 8
