@@ -286,10 +286,10 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     except TestbedError as error:
         _record(recorder, "interrupt", str(error), _part_of_machine(error))
         return error.exit_code
-    except MemoryError as error:
-        _record(recorder, "interrupt", lack_of(error), {"machine": True})
-        return ExitCode.INCONCLUSIVE
     except Exception as error:
+        if lack := lack_of(error):
+            _record(recorder, "interrupt", lack, {"machine": True})
+            return ExitCode.INCONCLUSIVE
         blamed = job.scenario.offered.blame(error)
         if blamed is None:
             raise

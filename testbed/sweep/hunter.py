@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import MACHINE_ERRORS, STUCK, Candidate, Outcome, attempt, trouble
+from testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt, trouble
 from testbed.app.hunt.workers import LONGEST_S
 from testbed.isolated import python_command
 from testbed.rundir.scratch import HUNT, scratch
@@ -83,8 +83,10 @@ def main() -> None:
         try:
             subject = subject or _subject(spec, folder)
             outcome = attempt(subject, job, folder)
-        except MACHINE_ERRORS as error:  # which says nothing of the scenario; the next try begins anew
-            outcome = Outcome.by_machine(trouble(error))
+        except Exception as error:
+            if not (lack := trouble(error)):
+                raise
+            outcome = Outcome.by_machine(lack)  # the next try begins from the start
         send(answers, outcome)
 
 
@@ -182,7 +184,7 @@ def attempt_here(spec: HuntSpec, job: Candidate, stopped: Callable[[], bool]) ->
         try:
             hunter = _Hunter(spec)
         except (OSError, EOFError) as error:
-            return Outcome.by_machine(trouble(error))
+            return Outcome.by_machine(trouble(error) or "its process ended at once")
     _OF_THREAD.hunters = {spec: hunter}
     try:
         outcome = hunter.attempt(job, stopped)

@@ -186,22 +186,37 @@ def test_a_crash_of_the_world_is_found_with_its_place(tiny: Path, monkeypatch: p
 
 @pytest.mark.parametrize(
     "error",
-    [OSError(errno.ENOSPC, "No space left on device"), RunError("cannot write x: No space left"), MemoryError()],
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RunError("cannot write x: No space left"),
+        MemoryError(),
+        SystemError("error return without exception set"),
+    ],
 )
 def test_a_machine_without_space_is_no_failure(tiny: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def full(*_: object) -> None:
         raise error
 
+    limited_memory(monkeypatch)
     monkeypatch.setattr(trial, "keep_plugins", full)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert not outcome.failures
     assert outcome.problem.startswith("its machine could not run it: ")
 
 
-def test_memory_that_runs_out_in_an_endpoint_is_no_failure(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(host: VirtualHost) -> None:
-        raise MemoryError
+def limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under `ulimit -v`."""
+    monkeypatch.setattr("resource.getrlimit", lambda which: (40 << 20, 40 << 20))
 
+
+@pytest.mark.parametrize("error", [MemoryError(), SystemError("error return without exception set")])
+def test_memory_that_runs_out_in_an_endpoint_is_no_failure(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def full(host: VirtualHost) -> None:
+        raise error
+
+    limited_memory(monkeypatch)
     monkeypatch.setattr("hosts.loops.DatagramLoop.receive", full)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert not outcome.failures

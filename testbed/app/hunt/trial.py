@@ -15,7 +15,7 @@ from testbed.checks.judge import judge
 from testbed.checks.record import RunRecord, load_record
 from testbed.checks.result import Status, Verdict
 from testbed.checks.shown import NOTHING, shown
-from testbed.errors import RunError, ScenarioError, TestbedError
+from testbed.errors import RunError, ScenarioError, TestbedError, lack_of
 from testbed.expect.vocabulary import Severity
 from testbed.rundir.results import LOGS
 from testbed.runner.phases import RunJob, run_phases
@@ -33,10 +33,6 @@ STUCK = "the run makes progress"
 """The check that fails when a try never ends."""
 _KILLERS = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"}
 """Signals that no try sends to itself: somebody ended its process, or memory ran out."""
-MACHINE_ERRORS = (OSError, RunError, MemoryError)
-"""Of a machine whose disk or memory is full, as when a file of the run cannot be written: they say nothing of the
-scenario."""
-
 _FROM_OUTSIDE = {each.value: each.name for each in signal.Signals if each.name in _KILLERS}
 """By number."""
 
@@ -92,10 +88,9 @@ def attempt(subject: Subject, job: Candidate, scratch: Path) -> Outcome:
             found = _run(_scenario_of(subject, job), Path(folder))
     except (ImpossibleError, ScenarioError) as error:
         found = Outcome(problem=str(error))
-    except MACHINE_ERRORS as error:
-        found = Outcome.by_machine(trouble(error))
     except Exception as error:
-        found = Outcome({BROKEN_OFF: _last_line(error)})
+        lack = trouble(error)
+        found = Outcome.by_machine(lack) if lack else Outcome({BROKEN_OFF: _last_line(error)})
     return replace(found, seconds=time.perf_counter() - began)
 
 
@@ -128,8 +123,11 @@ def _what_failed(verdict: Verdict, record: RunRecord) -> Outcome:
 
 
 def trouble(error: Exception) -> str:
-    """What the machine lacks, in a line."""
-    return str(error) if isinstance(error, TestbedError) else getattr(error, "strerror", None) or type(error).__name__
+    """What the machine lacks, in a line, where that ended a try, as when a file of the run cannot be written: then it
+    says nothing of the scenario. Else empty."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error) if isinstance(error, RunError) else lack_of(error)
 
 
 def _last_line(error: Exception) -> str:
