@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-fast test-distros test-stock soak stories lint bench clean
+.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock soak stories lint bench clean
 
 setup:
 	@tools/setup
@@ -14,6 +14,12 @@ demo: setup
 
 test: test-setup
 	@$(SUDO) env CI="$$CI" tools/run-tests
+
+# All there is, campaigns too: an hour and a half. Nothing else may run beside it.
+test-nightly: test-setup
+	@$(SUDO) env CI="$$CI" tools/run-tests nightly
+	@$(MAKE) soak MINUTES=15
+	@$(MAKE) stories
 
 test-fast: setup
 	@tools/run-tests fast

@@ -114,11 +114,15 @@ _UNSET = ("error return without exception set", "without setting an exception")
 
 _STATUS_OF_A_LACK = int(ExitCode.INCONCLUSIVE)
 """Worked out before memory can be short."""
+_RESERVE = bytearray(1 << 20)
+"""Given back when memory ran out, so that there is some to say so with."""
 
 
 def lack_of(error: BaseException | None) -> str:
     """What the machine lacked, where it refused a file, a process or memory: then it is no mistake of the program, nor
     does it say anything of a scenario. Else empty."""
+    if isinstance(error, MemoryError | SystemError):
+        _RESERVE.clear()
     if isinstance(error, MemoryError) or (
         isinstance(error, ImportError) and any(one in str(error) for one in _UNLOADED)
     ):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
 
 import pytest
 
+from hosts import compiled
+from tests.heavy import HeavyFirst
 from tests.retry import RetryPlugin
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How much of the suites that draw what they do."""
     group = parser.getgroup("suites")
-    group.addoption("--generated-seeds", type=int, default=100, help="random scenarios (tests/generated)")
+    group.addoption("--generated-seeds", type=int, default=20, help="random scenarios (tests/generated)")
     group.addoption("--generated-first", type=int, default=1250, help="seed of the first of them")
     group.addoption("--abuse-minutes", type=float, default=0, help="how long tests/abuse goes on; usual: a minute")
+    group.addoption("--times", metavar="FILE", help="append the seconds of each test to this file")
     group.addoption("--abuse-seed", type=int, default=time.time_ns() % 10**6, help="of what is random in tests/abuse")
 
 
@@ -31,6 +35,21 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.pluginmanager.register(RetryPlugin(), "retry-when-late")
+    config.pluginmanager.register(HeavyFirst(config.getoption("--times")), "heavy-first")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those for the core in Python have a part of their own (tools/run-tests)."""
+    if compiled.in_use() == "compiled":
+        aside = [item for item in items if item.get_closest_marker("python_core")]
+        items[:] = [item for item in items if item not in aside]
+        config.hook.pytest_deselected(items=aside)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: a collection need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

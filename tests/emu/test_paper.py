@@ -26,6 +26,7 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
 
 
 @pytest.mark.alone
+@pytest.mark.nightly
 def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Path) -> None:
     changes = ("workload.0.train.steps=4", "faults.0.for=6s")
     # 16 to 19 as a rule; 31 to 33 in slow phases, when senders hear of the first loss two packets later.
@@ -37,6 +38,7 @@ def test_fig_4_a_dead_link_at_the_start_costs_each_qp_a_few_packets(tmp_path: Pa
 
 
 @pytest.mark.alone
+@pytest.mark.nightly
 def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
@@ -63,6 +65,7 @@ def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> No
 
 
 @pytest.mark.alone
+@pytest.mark.nightly
 def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> None:
     moved = {"to 20s": "to 10s"}
     record = run("fig18c", tmp_path, "workload.0.incast.for=10s", moved=moved)

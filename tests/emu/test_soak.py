@@ -13,6 +13,7 @@ MINUTES = 0.75
 
 
 @pytest.mark.alone
+@pytest.mark.nightly
 def test_memory_stays_flat_and_files_bounded_in_mixed_chaos(tmp_path: Path) -> None:
     soak = Soak(MINUTES, 4, tmp_path)
     assert not soak.wrong, f"{soak.wrong}\n{soak}"

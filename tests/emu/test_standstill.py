@@ -35,7 +35,12 @@ def stand_still(pids: list[int], seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("who", "seconds", "times"),
-    [("", 2, 1), ("", 0.4, 4), (DAEMON, 2, 1), ("mrc-testbed run", 2, 1)],
+    [
+        ("", 2, 1),
+        pytest.param("", 0.4, 4, marks=pytest.mark.nightly),
+        pytest.param(DAEMON, 2, 1, marks=pytest.mark.nightly),
+        pytest.param("mrc-testbed run", 2, 1, marks=pytest.mark.nightly),
+    ],
     ids=["all", "all, again and again", "the hosts", "the supervisor"],
 )
 def test_a_run_that_stood_still_is_no_believed_fail(tmp_path: Path, who: str, seconds: float, times: int) -> None:

@@ -14,7 +14,7 @@ from tests.emu.figures import events, shipped_run
 from tests.emu.runs import COMMAND
 from tests.retry import Inconclusive
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(120), pytest.mark.alone, pytest.mark.nightly]
 
 
 CELLS = ("mrc", "tcp", "roce-lossy-timeout-17", "roce-lossy-timeout-16")

@@ -11,7 +11,7 @@ import pytest
 from tests.emu.runs import COMMAND
 from tests.retry import Inconclusive
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.alone]
+pytestmark = [pytest.mark.timeout(120), pytest.mark.alone, pytest.mark.nightly]
 
 SCENARIO = """
 name: both

@@ -24,6 +24,10 @@ LONGEST_S = 40
 MOST = 0.9
 """Of what two cores carry."""
 IN_VIRTUAL_TIME = [one for one in LESSONS if WorldKind.VIRTUAL in load_lesson(one).worlds]
+each_student = pytest.mark.parametrize(
+    "name", [STUDENTS[0], *(pytest.param(one, marks=pytest.mark.nightly) for one in STUDENTS[1:])]
+)
+"""Another seed each; the others by night."""
 each_lesson = pytest.mark.parametrize("folder", LESSONS, ids=named)
 each_virtual_lesson = pytest.mark.parametrize("folder", IN_VIRTUAL_TIME, ids=named)
 
@@ -36,7 +40,7 @@ def test_the_untouched_starter_fails(folder: Path, pupils: Class) -> None:
 
 
 @each_virtual_lesson
-@pytest.mark.parametrize("name", STUDENTS)
+@each_student
 def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, pupils: Class) -> None:
     grade = pupils.student(folder, name).grade()
     assert [(part.name, part.why, part.truth) for part in grade.parts if part.mark is not LessonMark.PASS] == []
@@ -80,7 +84,7 @@ def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
 
 
 @each_virtual_lesson
-@pytest.mark.parametrize("name", STUDENTS)
+@each_student
 def test_what_lesson_solution_prints_is_the_whole_solution(
     folder: Path, name: str, pupils: Class, tmp_path: Path
 ) -> None:

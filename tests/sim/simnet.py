@@ -9,6 +9,7 @@ in their place: it delays, and where a story wants it, loses, repeats or marks.
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from random import Random
 
@@ -26,6 +27,7 @@ T = 20 * MS
 RATE = 25_000_000
 PORT = 0xC000
 MAX_STEPS = 2_000_000
+NETS_A_COLLECTION = 16
 
 
 class SimPath:
@@ -70,8 +72,13 @@ class Net:
     """
 
     routing = Routing.SRV6
+    made = 0
 
     def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, switches=None, plugins=NO_PLUGINS, **config):
+        # A net is cyclic garbage with regions of megabytes, and Python's collector counts objects, not bytes.
+        Net.made += 1
+        if Net.made % NETS_A_COLLECTION == 0:
+            gc.collect()
         settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
         self.scheduler = Scheduler(1_000 * MS)
         self.start = self.now

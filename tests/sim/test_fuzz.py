@@ -1,4 +1,4 @@
-"""A million hostile inputs (about 12 s on one core of a small VM)."""
+"""Hostile inputs: 100 000 of them, and a million by night."""
 
 import pytest
 
@@ -9,10 +9,11 @@ NEVER_HERE = {"refused_bad_icrc"}
 
 
 @pytest.mark.slow
-def test_a_million_inputs_neither_raise_nor_leak_and_are_counted():
-    kinds, counted, _ = fuzz(1_000_000, seed=7)
-    assert sum(kinds.values()) == 1_000_000
-    assert min(kinds.values()) > 100_000
+@pytest.mark.parametrize("inputs", [100_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
+def test_no_input_raises_or_leaks_and_each_is_counted(inputs):
+    kinds, counted, _ = fuzz(inputs, seed=7)
+    assert sum(kinds.values()) == inputs
+    assert min(kinds.values()) > inputs // 10
     refused = {name for name in counted if name.startswith("refused_")}
     assert {name for name in refused if not counted[name]} <= NEVER_HERE
     assert counted["qp_errors"] > 0

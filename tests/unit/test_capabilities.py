@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from hosts import compiled
 from testbed.errors import ExitCode, FabricError, MissingCapability
 from testbed.fabric import capabilities, trials
 from testbed.fabric.capabilities import (
@@ -238,7 +239,7 @@ def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status == 0
     present, carries = text.splitlines()[: len(ALL)], text.splitlines()[len(ALL) :]
     assert present == [f"present  {each.name}" for each in ALL]
-    assert carries.pop(0).split()[:2] == ["core", "Python"]
+    assert carries.pop(0).split()[:2] == ["core", compiled.in_use()]
     assert carries.pop(0).split()[0] == "cpus"
     assert carries[0] == "carries"
     assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:"]

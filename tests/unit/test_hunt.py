@@ -169,6 +169,7 @@ def test_bad_input_is_one_line_and_status_2(tiny: Path, hunt: Hunt, text: str, s
     assert str(tiny) in done.err
 
 
+@pytest.mark.python_core
 def test_a_crash_of_the_endpoint_is_found(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(host: VirtualHost) -> None:
         raise ZeroDivisionError("of the endpoint")
@@ -178,6 +179,7 @@ def test_a_crash_of_the_endpoint_is_found(tiny: Path, monkeypatch: pytest.Monkey
     assert "the endpoint failed" in outcome.failures[BROKEN_OFF]
 
 
+@pytest.mark.python_core
 def test_a_crash_of_the_world_is_found_with_its_place(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.virtual.fabric.VirtualFabric.queues", lambda _: 1 // 0)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
@@ -209,6 +211,7 @@ def limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda which: (40 << 20, 40 << 20))
 
 
+@pytest.mark.python_core
 @pytest.mark.parametrize("error", [MemoryError(), SystemError("error return without exception set")])
 def test_memory_that_runs_out_in_an_endpoint_is_no_failure(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, error: Exception

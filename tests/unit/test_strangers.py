@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hosts.udp import MOST_STRANGERS, RxSocket
 
 
@@ -26,6 +28,7 @@ def flooded():
     return rx
 
 
+@pytest.mark.python_core
 def test_one_look_at_the_socket_ends():
     rx = flooded()
     assert rx.receive(0) is None

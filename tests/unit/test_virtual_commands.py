@@ -73,6 +73,7 @@ def test_a_comparison_of_worlds_says_which_is_which_and_nothing_of_machines(fold
     assert not [note for note in found.notes if "different" in note]
 
 
+@pytest.mark.python_core
 def test_ctrl_c_ends_a_run_with_a_judged_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

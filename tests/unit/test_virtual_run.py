@@ -138,6 +138,7 @@ def test_variants_over_kernel_tcp_are_left_out() -> None:
     assert cells[0].scenario.left_out == ("tcp",)
 
 
+@pytest.mark.python_core
 def test_an_endpoint_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("of the endpoint")

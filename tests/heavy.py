@@ -1,0 +1,56 @@
+"""The heaviest tests start first: one that starts last keeps one worker busy while the others have nothing left.
+
+tests/heavy.txt has the seconds of each test that takes two or more, as the last `make test-nightly` measured them. A
+test that is not in it counts as light, which costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).with_name("heavy.txt")
+
+
+class HeavyFirst:
+    """Orders what was collected, and writes down what each test took."""
+
+    def __init__(self, times: str | None) -> None:
+        """`times`: the file to which a line for each test is appended, seconds and name."""
+        self._times = times
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Worksteal deals out as many stretches of the list as there are workers: the heavy ones go to their heads."""
+        lines = (line.split(" ", 1) for line in FILE.read_text().splitlines())
+        known = {name: float(seconds) for seconds, name in lines}
+        heavy = sorted((item for item in items if item.nodeid in known), key=lambda item: -known[item.nodeid])
+        light = [item for item in items if item.nodeid not in known]
+        items[:] = dealt(heavy, light, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Set-up, call and end of every attempt."""
+        self._seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Workers of xdist report to the process that started them, which alone writes."""
+        if self._times and not hasattr(session.config, "workerinput"):
+            with Path(self._times).open("a") as file:
+                file.writelines(f"{seconds:.1f} {name}\n" for name, seconds in self._seconds.items())
+
+
+def dealt(heavy: list[pytest.Item], light: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """As many stretches as there are workers, of the lengths that worksteal gives them, each headed by its share of
+    the heavy ones, the heaviest first."""
+    found: list[pytest.Item] = []
+    rest, left = iter(light), len(heavy) + len(light)
+    for worker in range(workers):
+        mine, length = heavy[worker::workers], left // (workers - worker)
+        left -= length
+        found += [*mine, *islice(rest, max(0, length - len(mine)))]
+    return found
