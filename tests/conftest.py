@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import time
+from collections import Counter
 
 import pytest
 
@@ -38,8 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(HeavyFirst(config.getoption("--times")), "heavy-first")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those for the core in Python have a part of their own (tools/run-tests)."""
+    """`nightly(keep=2)`: the first two cases of a test are for every day. Those for the core in Python have a part of
+    their own (tools/run-tests)."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("nightly")
+        name = item.nodeid.split("[")[0]
+        if mark and seen[name] < mark.kwargs.get("keep", 0):
+            item.own_markers = [one for one in item.own_markers if one.name != "nightly"]
+        seen[name] += 1
     if compiled.in_use() == "compiled":
         aside = [item for item in items if item.get_closest_marker("python_core")]
         items[:] = [item for item in items if item not in aside]

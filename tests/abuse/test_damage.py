@@ -68,7 +68,7 @@ def test_commands_over_a_damaged_run_say_so_in_a_line(
     beside = tmp_path / "beside"
     shutil.copytree(real_run, beside)
     before = state_of(beside)
-    for dice in rounds(25):
+    for dice in rounds(8):
         results = tmp_path / "results"
         shutil.copytree(real_run, results / "damaged")
         what = damaged(dice, results / "damaged")
@@ -85,7 +85,7 @@ def test_decode_of_a_damaged_capture_ends_with_a_status(
 ) -> None:
     whole = next(iter(sorted(real_run.glob("pcap/*.pcapng")))).read_bytes()
     file = tmp_path / "damaged.pcapng"
-    for dice in rounds(40):
+    for dice in rounds(12):
         damage = dice.choice(DAMAGES)
         file.write_bytes(damage(dice, whole))
         status, told = call("decode", str(file), "--limit", "2", *dice.choice([[], ["--json"], ["--fields"]]))
@@ -96,7 +96,7 @@ def test_decode_of_a_damaged_capture_ends_with_a_status(
 def test_a_damaged_scenario_is_refused_in_lines(rounds: Rounds, real_run: Path, tmp_path: Path, call: Call) -> None:
     whole = (real_run / "scenario.yaml").read_bytes()
     file = tmp_path / "scenario.yaml"
-    for dice in rounds(40):
+    for dice in rounds(12):
         damage = dice.choice(DAMAGES)
         file.write_bytes(damage(dice, whole))
         status, told = call("validate", str(file))

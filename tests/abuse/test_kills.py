@@ -46,7 +46,7 @@ def assert_cleaned(out: Path) -> None:
 def test_a_virtual_run_killed_at_any_moment_is_finished_by_clean(rounds: Rounds, tmp_path: Path) -> None:
     file = tmp_path / "endless.yaml"
     file.write_text(VIRTUAL)
-    for number, dice in enumerate(rounds(5)):
+    for number, dice in enumerate(rounds(2)):
         out = tmp_path / str(number)
         words = [COMMAND, "run", str(file), "--out", str(out)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -81,7 +81,7 @@ def test_several_runs_killed_after_the_first_are_no_pass(tmp_path: Path) -> None
 def test_a_kernel_run_killed_at_any_moment_leaves_nothing_behind(
     rounds: Rounds, tmp_path: Path, nothing_left: None
 ) -> None:
-    for number, dice in enumerate(rounds(4)):
+    for number, dice in enumerate(rounds(2)):
         run = Run(tmp_path / str(number), steps=1000)
         time.sleep(dice.uniform(0.3, 5))
         _kill_some(run, dice)

@@ -86,12 +86,14 @@ def words_in(value: object) -> Iterator[str]:
         yield from words_in(inner)
 
 
+@pytest.mark.nightly
 def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
     seen = set(words_in(drawn))
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
     assert wanted - seen <= {"plugins", "connections", "use"}
 
 
+@pytest.mark.nightly
 def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
     """A few more seeds where the sample lacks one: each change of the language draws other ones."""
     more = (parse_source(scenario_text(seed), "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
@@ -108,6 +110,7 @@ def test_a_seed_is_always_the_same_scenario() -> None:
     assert scenario_text(3) != scenario_text(4)
 
 
+@pytest.mark.nightly
 def test_scenarios_for_the_kernel_are_drawn_too() -> None:
     texts = [scenario_text(seed, kernel=True) for seed in range(1, 41)]
     assert any("transport: tcp" in text for text in texts)

@@ -48,6 +48,7 @@ def test_what_a_machine_spoiled_goes_to_another_one_and_a_fail_never_again(stage
     assert len(stage.lines()) == sum(map(len, found.values()))
 
 
+@pytest.mark.nightly
 def test_a_cell_that_every_machine_spoils_stays_inconclusive(stage: Stage) -> None:
     stage.plays(s1="spoilt-on")
     two_workers(stage)
@@ -58,6 +59,7 @@ def test_a_cell_that_every_machine_spoils_stays_inconclusive(stage: Stage) -> No
     assert {line["worker"] for line in stage.lines()} == {"a", "b"}
 
 
+@pytest.mark.nightly
 def test_the_run_of_a_killed_worker_dies_with_it_and_its_cell_is_done_elsewhere(stage: Stage) -> None:
     stage.scheduler()
     victim = stage.worker("a")
@@ -72,6 +74,7 @@ def test_the_run_of_a_killed_worker_dies_with_it_and_its_cell_is_done_elsewhere(
     assert results(folder) == {1: ["pass"], 2: ["pass"]}
 
 
+@pytest.mark.nightly
 def test_a_cell_that_waits_for_a_worker_that_is_gone_goes_elsewhere(stage: Stage) -> None:
     """Spoilt by a, it may go to b alone; b dies in the middle of it."""
     stage.plays(s1="spoilt-on:a")
@@ -105,6 +108,7 @@ def test_a_sweep_that_was_killed_goes_on_with_what_is_missing(stage: Stage) -> N
     assert {path: path.stat().st_mtime_ns for path in there} == there
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_the_runs_and_leaves_a_folder_to_go_on_with(stage: Stage) -> None:
     stage.plays(s3="slow", s4="slow")
     two_workers(stage)
@@ -117,6 +121,7 @@ def test_ctrl_c_ends_the_runs_and_leaves_a_folder_to_go_on_with(stage: Stage) ->
     assert results(folder) == {1: ["pass"], 2: ["pass"], 3: [], 4: []}
 
 
+@pytest.mark.nightly
 def test_a_cell_that_kills_its_workers_is_inconclusive_and_the_others_are_done(stage: Stage) -> None:
     stage.plays(s2="kill-worker")
     stage.scheduler(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1")
@@ -128,6 +133,7 @@ def test_a_cell_that_kills_its_workers_is_inconclusive_and_the_others_are_done(s
     assert "its worker died" in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_goes_is_told_with_status_4(stage: Stage) -> None:
     stage.plays(s1="slow")
     scheduler = stage.scheduler()
@@ -150,6 +156,7 @@ def test_no_scheduler_is_told_within_seconds(stage: Stage) -> None:
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.nightly
 def test_a_worker_that_would_run_several_fabrics_is_refused(stage: Stage) -> None:
     stage.scheduler()
     stage.worker("a", resources="")
@@ -193,6 +200,7 @@ def test_a_scheduler_or_a_worker_that_takes_orders_from_other_machines_is_refuse
 OTHER = "import testbed.sweep.worker as w; w.code_version = lambda: {'version': '0.0.9', 'commit': None}\n"
 
 
+@pytest.mark.nightly
 def test_a_worker_of_another_version_is_named_and_refused(stage: Stage) -> None:
     (stage.place / "other.py").write_text(OTHER)
     stage.scheduler()
@@ -226,6 +234,7 @@ def test_tls_with_keys_of_our_own_and_nothing_without_them(stage: Stage) -> None
     assert plain.returncode == 4
 
 
+@pytest.mark.nightly
 def test_several_cells_of_virtual_time_share_a_worker(stage: Stage) -> None:
     stage.env["STUB_S"] = "2"
     stage.scheduler()
@@ -238,6 +247,7 @@ def test_several_cells_of_virtual_time_share_a_worker(stage: Stage) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_hundred_cells_have_one_believed_result_each_whatever_is_killed(stage: Stage) -> None:
     stage.scheduler(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="20")
     for name in "ab":

@@ -39,6 +39,7 @@ def processes() -> set[int]:
     return found
 
 
+@pytest.mark.nightly
 def test_it_finds_the_same_and_its_processes_go_with_the_workers(stage: Stage, tiny: Path) -> None:
     before = processes()
     stage.scheduler()

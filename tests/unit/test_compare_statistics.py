@@ -44,6 +44,7 @@ def covered(sizes: tuple[int, int], spreads: tuple[float, float], truth: float =
 
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 3), (5, 5)])
 @pytest.mark.parametrize("spreads", [(0.02, 0.02), (0.02, 0.1), (0.1, 0.02), (0.5, 0.5)])
+@pytest.mark.nightly(keep=1)
 def test_of_as_many_repeats_95_percent_hold_the_truth(sizes: tuple[int, int], spreads: tuple[float, float]) -> None:
     assert 0.93 <= covered(sizes, spreads) <= 0.99
 

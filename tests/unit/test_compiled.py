@@ -182,6 +182,7 @@ def test_no_type_of_what_is_compiled_is_overruled() -> None:
 
 @needs_it
 @pytest.mark.parametrize("text", [LOSSY, LOSSLESS], ids=["lossy", "lossless"])
+@pytest.mark.nightly(keep=1)
 def test_another_transport_counts_with_it_as_without(tmp_path: Path, text: str) -> None:
     scenario = tmp_path / "small.yaml"
     scenario.write_text(text, encoding="utf-8")

@@ -130,6 +130,7 @@ def test_clean_judges_the_others_and_says_that_it_could_not_judge_all(
 
 @pytest.mark.parametrize("name", ["scenario.yaml", "plan.json"])
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.nightly(keep=1)
 def test_a_damaged_run_is_not_replayed(call: Call, run: Path, name: str, damage: Callable[[Path], None]) -> None:
     damage(run / name)
     for command in (["replay", "--virtual"], ["worlds"]):

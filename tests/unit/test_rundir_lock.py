@@ -176,6 +176,7 @@ def test_a_run_in_another_pid_namespace_is_going_on(folder: Path, call: Call, pr
 
 
 @needs_root
+@pytest.mark.nightly
 def test_a_run_is_seen_from_another_pid_namespace(folder: Path) -> None:
     out = str(folder.parent)
     with claimed(folder):

@@ -43,6 +43,7 @@ def test_a_hundred_gigabits_are_for_each_plane_also_where_planes_are_folded() ->
 
 @settings(deadline=None)
 @given(st.integers(1, 8000))
+@pytest.mark.nightly
 def test_times_are_shorter_and_rates_higher_by_the_same_factor(times: int) -> None:
     usual, fast = at_scale(1), at_scale(times)
     assert fast.shape().port_rate_bps == times * usual.shape().port_rate_bps

@@ -289,6 +289,7 @@ FLAPS = ("link-flap", "port-flap", "transceiver-flap")
 
 @given(st.data(), st.sampled_from(sorted({*KINDS} - {"deny"})), st.integers(1, 4), st.integers(0, 99))
 @settings(max_examples=150, deadline=None)
+@pytest.mark.nightly
 def test_the_same_cables_break_in_every_layout(data: st.DataObject, kind: str, planes: int, seed: int) -> None:
     keys = f"seed: {seed}\nendpoint: {{icrc: true}}"
     bare = load_scenario_text(text(keys, planes=planes))

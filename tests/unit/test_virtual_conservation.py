@@ -180,6 +180,7 @@ def assert_in_order(stage: Stage) -> None:
 @pytest.mark.parametrize("routing", Routing)
 @settings(max_examples=60, deadline=None)
 @given(bursts=st.lists(bursts, min_size=8, max_size=40), faults=st.lists(faults, max_size=4))
+@pytest.mark.nightly(keep=1)
 def test_every_packet_is_delivered_or_its_loss_is_counted(
     routing: Routing, bursts: list[Burst], faults: list[Fault]
 ) -> None:
