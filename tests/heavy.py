@@ -26,12 +26,15 @@ class HeavyFirst:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Worksteal deals out as many stretches of the list as there are workers: the heavy ones go to their heads."""
+        """Worksteal deals out as many stretches of the list as there are workers: the heavy ones go to their heads.
+        Those on the real kernel to the first half of the workers alone, or they would make each other late."""
         lines = (line.split(" ", 1) for line in FILE.read_text().splitlines())
         known = {name: float(seconds) for seconds, name in lines}
         heavy = sorted((item for item in items if item.nodeid in known), key=lambda item: -known[item.nodeid])
-        light = [item for item in items if item.nodeid not in known]
-        items[:] = dealt(heavy, light, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+        kernel = [item for item in heavy if item.get_closest_marker("emu")]
+        pure = [item for item in heavy if not item.get_closest_marker("emu")]
+        workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        items[:] = dealt(heads(kernel, pure, workers), [item for item in items if item.nodeid not in known])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Set-up, call and end of every attempt."""
@@ -44,13 +47,21 @@ class HeavyFirst:
                 file.writelines(f"{seconds:.1f} {name}\n" for name, seconds in self._seconds.items())
 
 
-def dealt(heavy: list[pytest.Item], light: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """As many stretches as there are workers, of the lengths that worksteal gives them, each headed by its share of
-    the heavy ones, the heaviest first."""
+def heads(kernel: list[pytest.Item], pure: list[pytest.Item], workers: int) -> list[list[pytest.Item]]:
+    """The heavy ones of each worker, the heaviest first."""
+    first = workers // 2
+    if not first:
+        return [kernel + pure]
+    others = workers - first
+    return [kernel[one::first] for one in range(first)] + [pure[one::others] for one in range(others)]
+
+
+def dealt(heavy: list[list[pytest.Item]], light: list[pytest.Item]) -> list[pytest.Item]:
+    """A stretch for each worker, of the length that worksteal gives it, headed by its heavy ones."""
     found: list[pytest.Item] = []
-    rest, left = iter(light), len(heavy) + len(light)
-    for worker in range(workers):
-        mine, length = heavy[worker::workers], left // (workers - worker)
+    rest, left = iter(light), sum(map(len, heavy)) + len(light)
+    for worker, mine in enumerate(heavy):
+        length = left // (len(heavy) - worker)
         left -= length
         found += [*mine, *islice(rest, max(0, length - len(mine)))]
     return found
