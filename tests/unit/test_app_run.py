@@ -304,3 +304,21 @@ def test_what_stops_a_run_is_the_last_line_of_its_history(
     assert progress.closed
     plan = json.loads((folder / "plan.json").read_text())
     assert plan["faults"] == []
+
+
+@pytest.mark.parametrize("error", [MemoryError(), SystemError("error return without exception set")])
+def test_lack_of_memory_is_the_last_line_of_its_history(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def stop(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("resource.getrlimit", lambda which: (40 << 20, 40 << 20))
+    monkeypatch.setattr(KernelWorld, "build", stop)
+    folder = tmp_path / "run"
+    (folder / "logs").mkdir(parents=True)
+    job = RunJob(scenario, folder, KernelWorld([], FabricOptions("ifb", "endpoint")))
+    assert phases.run_phases(job, Silent()) == 3
+    last = history(tmp_path)[-1]
+    assert last["machine"]
+    assert "memory ran out" in last["error"]
