@@ -23,6 +23,7 @@ from testbed.lessons.work import (
 from testbed.report.console import PatientConsole
 from testbed.rundir.files import write_json, write_whole
 from testbed.rundir.ownership import give
+from testbed.rundir.results import missing_folders
 
 CSV_FILE, JSON_FILE = "grades.csv", "grades.json"
 _NOT_THEIRS = (MissingCapability, RunError, WrongWorld, UnknownLesson)
@@ -39,7 +40,8 @@ def grade_all(
     tell: Callable[[GradedWork], None],
 ) -> list[GradedWork]:
     """Judge each folder, and run what is not run yet. `teachers`: lessons that are not shipped, by name. Raises
-    RunError when the table cannot be written."""
+    UsageError where `out` is no folder, RunError when the table cannot be written."""
+    missing_folders(out)
     names = students_of({folder: lesson_named(folder) for folder in folders})
     rows = [_not_graded_yet(folder, names[folder]) for folder in folders]
     _write(out, rows)  # a table of an earlier call would tell of that one if this call is killed

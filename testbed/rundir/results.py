@@ -40,10 +40,7 @@ def new_folder(out: Path, name: str) -> Path:
 
     New parent folders belong to the user who called sudo.
     """
-    try:
-        missing = [path for path in (out, *out.parents) if not path.exists()]
-    except OSError as error:  # such as a name that is too long
-        raise UsageError(f"--out {out}: cannot be a folder: {error.strerror}") from error
+    missing = missing_folders(out)
     stamp = datetime.now(UTC).strftime(STAMP)
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
@@ -58,6 +55,18 @@ def new_folder(out: Path, name: str) -> Path:
         give(missing)
         return folder
     raise UsageError(f"--out {out}: too many runs of {name} began in this second")
+
+
+def missing_folders(out: Path) -> list[Path]:
+    """Of `--out` and the folders above it those that are not there yet. Raises UsageError where it cannot be one."""
+    try:
+        missing = [path for path in (out, *out.parents) if not path.exists()]
+    except OSError as error:  # such as a name that is too long
+        raise UsageError(f"--out {out}: cannot be a folder: {error.strerror}") from error
+    there = next((path for path in (out, *out.parents) if path not in missing), None)
+    if there and not there.is_dir():
+        raise UsageError(f"--out {out}: {'' if there == out else f'{there} '}is not a folder")
+    return missing
 
 
 def _cannot_make(out: Path, error: OSError) -> TestbedError:

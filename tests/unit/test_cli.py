@@ -163,7 +163,7 @@ def test_an_out_that_cannot_be_is_status_2(call: Call, monkeypatch: pytest.Monke
     (tmp_path / "file").write_text("")
     ended = call("run", QUICKSTART, "--out", str(tmp_path / "file"))
     assert ended.status == 2
-    assert ended.said == [f"mrc-testbed: --out {tmp_path}/file: cannot make a folder there: Not a directory"]
+    assert ended.said == [f"mrc-testbed: --out {tmp_path}/file: is not a folder"]
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,14 @@ def test_the_solution_of_a_folder_has_what_its_runs_have(lesson: Lesson, tmp_pat
     assert lesson("hint", "anna", "2").out == lesson("hint", "mine", "2").out
 
 
+def test_grades_do_not_go_into_a_file(lesson: Lesson, tmp_path: Path) -> None:
+    lesson("start", "mine", "class/eve")
+    (tmp_path / "taken").write_text("")
+    ended = lesson("grade", "class/eve", "--virtual", "--lesson", "mine", "--out", "taken")
+    assert ended.status == 2
+    assert ended.said == ["mrc-testbed: --out taken: is not a folder"]
+
+
 @pytest.mark.parametrize("name", ["answers.yaml", "scenario.yaml", "lesson.yaml"])
 def test_who_grades_reads_nothing_that_a_student_links_to(lesson: Lesson, tmp_path: Path, name: str) -> None:
     lesson("start", "mine", "class/eve")

@@ -44,8 +44,10 @@ def test_runs_of_the_same_second_get_numbers(tmp_path: Path, monkeypatch: pytest
 
 def test_a_folder_inside_a_file_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"^--out .*/file: cannot make a folder there: Not a directory$") as told:
+    with pytest.raises(UsageError, match=r"^--out .*/file: is not a folder$") as told:
         create_folder(tmp_path / "file", "small")
+    with pytest.raises(UsageError, match=r"^--out .*/file/in: .*/file is not a folder$"):
+        create_folder(tmp_path / "file" / "in", "small")
     assert told.value.exit_code == ExitCode.USAGE
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageError, match=r"^--out .*/dangling: is not a folder$"):

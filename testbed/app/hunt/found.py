@@ -20,6 +20,7 @@ from testbed.errors import MissingCapability, RunError
 from testbed.report.console import PatientConsole
 from testbed.rundir.files import write_whole
 from testbed.rundir.ownership import give
+from testbed.rundir.results import missing_folders
 from testbed.scenario import load_scenario
 from testbed.scenario.single_faults import SingleFault
 
@@ -83,7 +84,8 @@ def shrink(subject: Subject, finding: Failure, workers: HuntWorkers, most: int) 
 
 
 def write_scenario(subject: Subject, finding: Failure, smallest: Smallest, folder: Path, number: int) -> Path:
-    """`<name>-seed-<seed>.yaml` (of several of one seed with a number). Raises RunError, ImpossibleError."""
+    """`<name>-seed-<seed>.yaml` (of several of one seed with a number). Raises RunError, UsageError,
+    ImpossibleError."""
     more = f"-{number}" if number > 1 else ""
     path = folder / f"{subject.scenario.name}-seed-{finding.seed}{more}.yaml"
     seen = " ".join(f" (observed: {finding.observed})".splitlines()) if finding.observed else ""
@@ -95,7 +97,7 @@ def write_scenario(subject: Subject, finding: Failure, smallest: Smallest, folde
     )
     head = "".join(f"# {line}\n" for line in lines)
     try:
-        missing = [each for each in (folder, *folder.parents) if not each.exists()]
+        missing = missing_folders(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, f"{head}\n{subject.text(finding.seed, smallest.shrunk.items)}")
         give([*missing, path])

@@ -14,6 +14,7 @@ from testbed.app.hunt.trial import Candidate
 from testbed.app.hunt.workers import HuntWorkers, Workers
 from testbed.errors import ExitCode, UsageError
 from testbed.report.console import PatientConsole
+from testbed.rundir.results import missing_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,10 @@ def hunt(
     Print what it finds, and write a scenario for each into `out`. Returns the exit status: 0 nothing found, 1 found, 3
     no try could be judged, 130 interrupted, with what was found until then.
 
-    Raises ScenarioError or UsageError for a scenario that cannot be hunted in, or fails without any fault.
+    Raises ScenarioError or UsageError for a scenario that cannot be hunted in, or fails without any fault, or an `out`
+    that is no folder.
     """
+    missing_folders(out)
     found = _Hunt(Subject(request), limits, out, console)
     with stopping_as_ctrl_c():
         with elsewhere or Workers(request, limits.jobs) as workers:
