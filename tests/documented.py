@@ -35,8 +35,17 @@ def section(title: str) -> str:
 
 def summary() -> list[str]:
     """The lines of the summary that the page shows."""
-    found = re.search(r"^```\n(.*?)^```$", section("The summary"), re.M | re.S)
-    assert found, "docs/results.md shows no summary"
+    return _shown("The summary")
+
+
+def display() -> list[str]:
+    """The lines of the live display that the page shows."""
+    return _shown("The live display")
+
+
+def _shown(title: str) -> list[str]:
+    found = re.search(r"^```\n(.*?)^```$", section(title), re.M | re.S)
+    assert found, f"docs/results.md shows nothing under {title}"
     return found[1].splitlines()
 
 
