@@ -17,6 +17,10 @@ WIDTH, HEIGHT = 390, 844
 LEFT_EDGES = """all => all.map(one => Math.round(
   one.getBoundingClientRect().left - one.closest(".moved, .scroll").getBoundingClientRect().left))"""
 WIDER = "all => all.filter(one => one.scrollWidth - one.clientWidth > 1).length"
+CUT = """all => all.filter(one => {
+  const [text, around] = [one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect()];
+  return getComputedStyle(one.closest("svg")).overflow !== "visible" && text.right > around.right;
+}).map(one => one.textContent)"""
 MOVED = "all => all.forEach(one => (one.scrollLeft = 120))"
 
 
@@ -60,10 +64,20 @@ def test_axes_and_names_of_rows_stay_while_a_chart_is_moved(tmp_path: Path, open
     page = page_of_a_run(tmp_path, open_page, WIDTH)
     expect(page.locator(".chart .names svg:visible")).to_have_count(0)
     page.locator(".moved").evaluate_all(MOVED)
-    names = page.locator(".chart .names svg:visible")
+    names = page.locator(".chart .names svg:not(.titles):visible")
     expect(names).to_have_count(page.locator(".moved").evaluate_all(WIDER))
     assert set(names.evaluate_all(LEFT_EDGES)) == {0}
     assert "0" in names.first.locator("text").all_text_contents()
+
+
+def test_titles_of_rows_are_whole_while_a_chart_is_moved(tmp_path: Path, open_page: OpenPage) -> None:
+    page = page_of_a_run(tmp_path, open_page, WIDTH)
+    titles = page.locator(".chart .row-title:visible")
+    all_of_them = titles.all_text_contents()
+    assert titles.evaluate_all(CUT) == []
+    page.locator(".moved").evaluate_all(MOVED)
+    assert titles.all_text_contents() == all_of_them
+    assert titles.evaluate_all(CUT) == []
 
 
 def test_the_first_column_of_a_table_stays(tmp_path: Path, open_page: OpenPage) -> None:

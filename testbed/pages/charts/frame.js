@@ -79,12 +79,18 @@ globalThis.Testbed ??= {};
     Testbed.frameReading(frame);
   }
 
-  /** What is left of the plot once more, where the chart is wider than its place: there it stays when that is moved. */
+  /**
+   * What is left of the plot once more, where the chart is wider than its place: there it stays when that is moved.
+   * Titles, which have their row for themselves, reach into the plot.
+   */
   function names(frame, beside, height) {
     if (frame.width <= frame.plot.parentElement.clientWidth) return [];
     const { left } = frame.margin;
     const box = { viewBox: `0 0 ${left} ${height}`, width: left, height };
-    return [html("div", { class: "names", "aria-hidden": true }, svg("svg", box, beside))];
+    const titles = beside.cloneNode(false);
+    titles.append(...beside.querySelectorAll(".row-title"));
+    const both = [svg("svg", box, beside), svg("svg", { ...box, class: "titles" }, titles)];
+    return [html("div", { class: "names", "aria-hidden": true }, ...both)];
   }
 
   function timeAxis(layer, view, x, width, height) {
