@@ -1,4 +1,4 @@
-"""Figures of docs/teaching.md that are of the shipped lessons, held against runs of them in virtual time."""
+"""Figures of docs/teaching.md and of a lesson's story, held against runs of the lessons in virtual time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from testbed.app.run import run_scenario
+from testbed.checks.figure import ask
+from testbed.checks.record import load_record
 from testbed.lessons.evidence import Evidence
 from testbed.lessons.shelf import shipped_lessons
+from testbed.report.console import open_console
+from testbed.scenario import load_scenario
+from testbed.scenario.shipped import FOLDER
 from tests.lessons.stage import STUDENTS, Class
 
 PAGE = Path(__file__).parents[2] / "docs" / "teaching.md"
@@ -31,9 +37,37 @@ def test_a_figure_of_the_page_is_that_of_a_run(lesson: str, said: str, figure: s
     evidence = pupils.student(folder, STUDENTS[0]).evidence
     parts = [_of_cell(evidence, part) for part in figure.split(DIVIDED)]
     value = parts[0] / parts[1] if len(parts) > 1 else parts[0]
-    found = re.search(re.escape(said).replace(r"\{\}", r"([\d.]+)"), " ".join(PAGE.read_text(encoding="utf-8").split()))
+    found = re.search(re.escape(said).replace(r"\{\}", r"([\d.]+)"), _page())
     assert found, said
     assert float(found[1]) == pytest.approx(value, rel=SPREAD)
+
+
+@pytest.mark.parametrize("name", STUDENTS)
+def test_the_story_of_lesson_5_is_true_of_each_seed(name: str, pupils: Class) -> None:
+    folder = next(one for one in shipped_lessons() if one.name == "05-full-is-not-broken")
+    story = " ".join((folder / "lesson.md").read_text(encoding="utf-8").split())
+    found = re.search(r"Over (\d+) paths failed.* grows by (\w+) lines", story)
+    assert found
+    evidence = pupils.student(folder, name).evidence
+    assert _of_cell(evidence, "evs_retired before cut [drops]") > int(found[1])
+    assert (_of_cell(evidence, "evs_retired during cut [drops]"), found[2]) == (5, "five")
+
+
+@pytest.mark.parametrize("paths", [2, 6, 12])
+def test_the_shares_of_few_paths_are_those_of_runs(paths: int, tmp_path: Path) -> None:
+    found = re.search(r"slowest flow gets ([\d., ]+) of its share with ([\d, ]+) paths", _page())
+    assert found
+    shares, numbers = found[1].split(", "), [int(number) for number in found[2].split(", ")]
+    file = FOLDER / "lessons/03-spray/start-few.yaml"
+    scenario = load_scenario(file, ["world=virtual", f"endpoint.ev_active={paths}"])
+    folder = run_scenario(scenario, tmp_path, True, open_console(stderr=True)).folder
+    share = ask(load_record(folder), "fair_share.min").value
+    assert share is not None
+    assert f"{share:.2f}" == shares[numbers.index(paths)]
+
+
+def _page() -> str:
+    return " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
 def _of_cell(evidence: Evidence, text: str) -> float:
