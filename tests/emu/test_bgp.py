@@ -80,6 +80,7 @@ def test_a_flap_leaves_ecmp_full_again(options: FabricOptions) -> None:
     with_bgp(body, options)
 
 
+@pytest.mark.nightly
 def test_a_switch_that_reboots_comes_back_with_daemons_of_its_own(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         assert fabric.switch_off("p0-t1-1") == 0
@@ -92,6 +93,7 @@ def test_a_switch_that_reboots_comes_back_with_daemons_of_its_own(options: Fabri
     with_bgp(body, options, routes="hosts")
 
 
+@pytest.mark.nightly
 def test_bfd_finds_a_silent_link_and_a_grey_switch_stays_in_use(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         handles = fabric.silence("p0-t1-1", of_hosts=True)
@@ -107,6 +109,7 @@ def test_bfd_finds_a_silent_link_and_a_grey_switch_stays_in_use(options: FabricO
     with_bgp(body, options, bfd_interval_ms=300)
 
 
+@pytest.mark.nightly
 def test_without_bfd_a_silent_link_is_believed_until_the_hold_timer_ends(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         for end in ("near", "far"):

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.retry import Inconclusive
 
 from .runs import SMALL, Run
@@ -31,6 +33,7 @@ def test_an_interrupted_batch_ends_the_run_begins_no_other_and_leaves_its_report
     assert all(int(suite.get("errors", 0)) > 0 for suite in suites)
 
 
+@pytest.mark.nightly
 def test_the_example_of_the_plugin_passes_as_it_stands(tmp_path: Path) -> None:
     options = ["-q", "-rs", "-p", "testbed.pytest_plugin", "--mrc-results", str(tmp_path), "--mrc-inconclusive", "skip"]
     command = [sys.executable, "-m", "pytest", "docs/examples", *options]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.emu.runs import Run
 from tests.emu.test_denylist import data_packets, events
 
@@ -71,6 +73,7 @@ def test_a_link_that_is_healed_is_used_again(tmp_path: Path) -> None:
     assert "cold start, 1" in " ".join(run.output.split())
 
 
+@pytest.mark.nightly
 def test_a_port_dead_at_the_start_carries_nothing_until_it_is_healed(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=20, extra=DEAD_PORT)
     run.finish()

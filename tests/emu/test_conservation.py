@@ -105,6 +105,7 @@ def test_packets_that_vanish_without_a_fault_make_the_run_unbelievable(tmp_path:
     assert "unexplained packets" in " ".join(run.output.split())
 
 
+@pytest.mark.nightly
 def test_plain_shapers_account_for_every_frame_of_an_incast_with_cut_links(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=PLAIN)
     run.finish()
@@ -120,6 +121,7 @@ def test_plain_shapers_account_for_every_frame_of_an_incast_with_cut_links(tmp_p
     ],
     ids=["going-out", "coming-in"],
 )
+@pytest.mark.nightly(keep=1)
 def test_plain_shapers_name_the_place_where_large_packets_vanish(
     tmp_path: Path, node: str, port: str, place: str
 ) -> None:

@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from testbed.rundir.results import run_folders
 from tests.emu.runs import COMMAND, SMALL, Run
 
@@ -35,6 +37,7 @@ def schedule(folder: Path) -> list[dict[str, object]]:
     return found
 
 
+@pytest.mark.nightly
 def test_faults_that_overlap_heal_right_and_are_the_same_when_the_run_is_replayed(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=26, extra=FAULTS, scenario=SMALL.replace("hosts_per_t0: 1", "hosts_per_t0: 2"))
     run.finish()

@@ -28,6 +28,7 @@ expect:
 
 
 @pytest.mark.parametrize("transport", ["mrc", "roce", "tcp", "mptcp"])
+@pytest.mark.nightly(keep=1)
 def test_a_long_message_counts_as_its_packets_come(tmp_path: Path, machine: list[Capability], transport: str) -> None:
     if transport == "mptcp" and MPTCP not in {one.name for one in machine if one.present}:
         pytest.skip("this kernel has no MPTCP")

@@ -75,6 +75,7 @@ def test_two_flows_with_a_link_down_pass_and_leave_their_rows(tmp_path: Path) ->
     assert "Traceback" not in run.output + run.errors
 
 
+@pytest.mark.nightly
 def test_a_permutation_and_an_incast_come_to_their_end_with_every_byte_right(tmp_path: Path) -> None:
     for name, scenario in (("permutation", PERMUTATION), ("incast", INCAST)):
         run = Run(tmp_path / name, scenario=scenario)
@@ -93,6 +94,7 @@ def test_a_killed_daemon_ends_the_flows_with_its_host_named(tmp_path: Path) -> N
     assert run.history()[-1]["error"].startswith(("h0: ", "h2: "))
 
 
+@pytest.mark.nightly
 def test_a_host_cut_off_for_good_is_told_with_its_flow(tmp_path: Path) -> None:
     cut = "faults:\n  - {at: 500ms, link-down: [h0:p0-t0-0, h0:p1-t0-0], for: 60s}\nexpect: [qp_errors == 0]\n"
     run = Run(tmp_path, scenario=LONG + cut, options=("--set", "workload.0.write.bidirectional=false"))

@@ -96,6 +96,7 @@ def test_what_fits_in_every_field_is_in_no_books_of_a_sender(forgery: Forgery) -
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_wrong_bytes_that_a_forger_wrote_are_not_the_transport_s(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=SMALL.replace("256KiB", "1MiB"), steps=6)
     run.wait_until_step(0)

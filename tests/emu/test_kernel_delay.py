@@ -108,6 +108,7 @@ def exactly(end: socket.socket, size: int) -> int:
     return size
 
 
+@pytest.mark.nightly
 def test_tcp_reaches_line_rate_in_order(delayed: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         full_packets(fabric)

@@ -67,6 +67,7 @@ def events(run: Run, kind: str) -> list[dict[str, Any]]:
     return [event for event in map(json.loads, lines) if event["event"] == kind]
 
 
+@pytest.mark.nightly
 def test_a_ring_is_exact_at_the_rate_of_the_line_and_the_round_trip_is_t(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=5, scenario=SCENARIO)
     run.finish()
@@ -83,6 +84,7 @@ def test_a_ring_is_exact_at_the_rate_of_the_line_and_the_round_trip_is_t(tmp_pat
         assert moved < sum(host["counters"][name] for host in hosts) < 1.01 * moved
 
 
+@pytest.mark.nightly
 def test_a_job_lives_through_three_seconds_of_silence_in_one_long_step(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=8, scenario=SCENARIO, extra=SILENCE)
     run.finish()

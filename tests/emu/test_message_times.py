@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.message_times import FABRICS, SCENARIO, Message, Timed, measure, medians, messages
 from testbed.fabric.fabric import Fabric
 from testbed.fabric.options import FabricOptions
@@ -16,6 +18,7 @@ PACKETS = (1, 4, 16)
 REPEATS = 3
 
 
+@pytest.mark.nightly
 def test_no_message_is_faster_than_the_wire_nor_slower_by_half_a_packet(options: FabricOptions) -> None:
     """Through one switch and three, after a short pause and a long one.
 

@@ -8,6 +8,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.emu.runs import COMMAND, SMALL, wait_for
 
 PAPER = 'paper: {figure: "FIGURE", reports: nobody notices, shows: [1]}\n'
@@ -20,6 +22,7 @@ def write(folder: Path, figure: str, steps: int) -> str:
     return str(path)
 
 
+@pytest.mark.nightly
 def test_an_interrupted_pack_ends_with_the_table_so_far(tmp_path: Path) -> None:
     files = [write(tmp_path, "1", 5), write(tmp_path, "2", 1000), write(tmp_path, "3", 5)]
     out = tmp_path / "out"

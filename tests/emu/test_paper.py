@@ -53,6 +53,7 @@ def test_fig_9b_half_the_nic_links_carry_half(tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_fig_12_and_13_a_lossy_ev_is_replaced_in_its_plane(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=7s", "faults.0.for=2s", "faults.1.at=2500ms", "faults.1.for=3s")
     record = run("fig12-13", tmp_path, *changes, moved={"from 5s to 6s": "from 2500ms to 3500ms"})
@@ -76,6 +77,7 @@ def test_fig_18c_an_incast_is_fair_and_the_victim_unaffected(tmp_path: Path) -> 
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_fig_19b_goodput_tracks_the_capacity_that_is_left(tmp_path: Path) -> None:
     times = [("3s", "11250ms"), ("5250ms", "6750ms"), ("7500ms", "2250ms")]
     changes = [

@@ -51,6 +51,7 @@ def step_times_s(run: Run) -> list[float]:
 
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+@pytest.mark.nightly(keep=1)
 def test_a_ring_over_a_whole_fabric_is_exact_and_takes_little_more_than_it_must(tmp_path, recovery):
     run = Run(tmp_path, steps=6, scenario=scenario(18, recovery), extra=CAPTURE)
     run.finish()
@@ -92,6 +93,7 @@ expect:
 leaves alone, 80 to 550 packets in 20 s came after a later one (docs/decisions.md)."""
 
 
+@pytest.mark.nightly
 def test_no_packet_overtakes_another_on_its_path(tmp_path: Path, machine: list[Capability]) -> None:
     if not any(one.name == PATH_ORDER and one.present for one in machine):
         pytest.skip(f"this kernel has no {PATH_ORDER}")
@@ -120,6 +122,7 @@ def _assert_data_are_whole(rows: list[list[str]]) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_a_silent_cut_of_three_seconds_kills_a_timeout_of_16_and_not_one_of_17(tmp_path):
     """8 x 0.268 s against 8 x 0.537 s."""
     dead = Run(tmp_path / "16", steps=12, scenario=scenario(16), extra=CUT)

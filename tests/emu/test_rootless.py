@@ -63,6 +63,7 @@ def environment_of(run: Run) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("who", [nobody, root_of_a_user_namespace, root_without_net_admin])
+@pytest.mark.nightly(keep=1)
 def test_a_run_without_root_has_a_verdict_and_says_what_was_lost(
     folder: Path, who: Callable[[Path], list[str]]
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_folder_that_the_sandbox_could_not_enter_is_refused_before_anything_is
 
 
 @pytest.mark.parametrize("transport", ["roce", "tcp"])
+@pytest.mark.nightly(keep=1)
 def test_other_transports_need_no_root_either(folder: Path, transport: str) -> None:
     expect = "expect=[qp_errors == 0, bytes_wrong == 0]"
     options = ("--set", f"transport={transport}", "--set", "ecmp.repath=true", "--set", expect)
@@ -123,6 +125,7 @@ def test_who_runs_without_root_may_attach_to_the_run(folder: Path) -> None:
         assert "fd00::" in ended.stdout
 
 
+@pytest.mark.nightly
 def test_nobody_else_may_attach_to_a_run_of_root(folder: Path) -> None:
     run = Run(folder, steps=200)
     run.wait_until_step(1)
@@ -159,6 +162,7 @@ def test_too_few_open_files_are_found_before_anything_is_built(folder: Path) -> 
     assert said.endswith(", or `--virtual`, which needs neither Linux nor root")
 
 
+@pytest.mark.nightly
 def test_the_files_that_a_fabric_is_said_to_need_are_enough(folder: Path) -> None:
     run = Run(folder, steps=12, extra=FLAP, wrapper=["prlimit", "--nofile=64:166", *as_nobody(folder)])
     run.finish()

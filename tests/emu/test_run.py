@@ -91,6 +91,7 @@ def test_a_scenario_whose_right_outcome_is_a_broken_qp_passes(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "scenario", [SMALL + FLAP, SMALL.replace("  - data_on_bad_ev == 0\n", ROCE)], ids=["mrc", "roce"]
 )
+@pytest.mark.nightly(keep=1)
 def test_a_run_passes_with_the_compiled_core_in_every_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_killed_daemon_ends_the_run_with_its_host_named(tmp_path: Path) -> Non
     assert "was killed by SIGKILL" in " ".join(run.output.split())
 
 
+@pytest.mark.nightly
 def test_a_killed_shell_of_a_node_is_named(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=15)
     run.wait_until_step(1)
@@ -142,6 +144,7 @@ def test_root_lifts_the_limit_of_open_files(tmp_path: Path) -> None:
         run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_a_rank_that_stops_ends_in_the_time_limit(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=30, extra="time_limit: 6s\n")
     run.wait_until_step(2)
@@ -153,6 +156,7 @@ def test_a_rank_that_stops_ends_in_the_time_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.nightly(keep=1)
 def test_an_interrupted_run_keeps_its_results(tmp_path: Path, number: signal.Signals) -> None:
     run = Run(tmp_path, steps=1000)
     run.wait_until_step(1)
@@ -195,6 +199,7 @@ def test_clean_leaves_a_living_run_alone(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=160k tmpfs "$0"; exec "$@"'
     (tmp_path / "results").mkdir()
@@ -233,6 +238,7 @@ def test_without_mnexec_it_says_so(tmp_path: Path) -> None:
     assert "mininet" in ran.stderr
 
 
+@pytest.mark.nightly
 def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=5)
     assert run.process.stdout is not None
@@ -243,6 +249,7 @@ def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "<&- >&- 2>&-"])
+@pytest.mark.nightly(keep=1)
 def test_output_that_goes_nowhere_does_not_stop_a_run(tmp_path: Path, redirection: str) -> None:
     run = Run(tmp_path, steps=5, wrapper=["sh", "-c", f'exec "$0" "$@" {redirection}'])
     run.finish()

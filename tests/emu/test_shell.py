@@ -11,6 +11,8 @@ import termios
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.emu.runs import COMMAND, Run
 from tests.emu.test_sandbox import MARK, await_gone, members
 from tests.trapped import MAIN, Trapped
@@ -29,6 +31,7 @@ def test_the_shell_answers_as_mininet_does() -> None:
     assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
 
 
+@pytest.mark.nightly
 def test_nothing_of_the_folder_is_run_by_a_fabric_or_by_daemons(tmp_path: Path) -> None:
     trapped = Trapped(tmp_path)
     plain = ["t.yaml", "--set", "world=kernel", "--set", "faults=[]", "--set", "capture=[]"]

@@ -39,6 +39,7 @@ def daemons(stage: Stage) -> list[int]:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_a_killed_worker_takes_its_fabric_with_it_and_the_cell_is_done_elsewhere(stage: Stage) -> None:
     stage.scheduler()
     victim = stage.worker("a")

@@ -79,6 +79,7 @@ def history(run: Run, op: str, outcome: str) -> list[dict[str, object]]:
     return [line for line in run.history() if line["op"] == op and line["type"] == outcome]
 
 
+@pytest.mark.nightly
 def test_links_that_lose_a_fifth(tmp_path: Path) -> None:
     lines = [fault(f"at: cold-start, link-loss: ['{LINK}', 'p1-t0-0:p1-t1-0'], loss: 20%, for: 1h")]
     run = finished(tmp_path, lines, steps=50)
@@ -109,6 +110,7 @@ def test_one_direction_dies_and_the_port_stays_up(tmp_path: Path) -> None:
     assert "inject it: one-way h0:p0-t0-0 up" in run.output
 
 
+@pytest.mark.nightly
 def test_a_plane_that_loses_one_in_a_hundred_at_every_nic(tmp_path: Path) -> None:
     run = finished(tmp_path, [fault("at: cold-start, plane-loss: p1, loss: 1%, for: 1h")], steps=40)
     found = ports(run)
@@ -120,6 +122,7 @@ def test_a_plane_that_loses_one_in_a_hundred_at_every_nic(tmp_path: Path) -> Non
     assert is_share(hits, of, 0.01)
 
 
+@pytest.mark.nightly
 def test_one_ev_of_one_sender_to_one_peer(tmp_path: Path) -> None:
     """Over the same link and T1 go another flow of h0, and one of h1 to the same peer."""
     line = "at: cold-start, ev-loss: p0-t1-1, from: h0, to: h2, loss: 100%, for: 1h"
@@ -153,6 +156,7 @@ def sent_over(run: Run, path: str) -> list[tuple[str, str, int]]:
     ]
 
 
+@pytest.mark.nightly
 def test_corrupted_packets_are_refused_each_and_sent_again(tmp_path: Path) -> None:
     lines = [fault(f"at: cold-start, corrupt: ['{LINK}', 'p1-t0-1:p1-t1-0'], share: 10%, for: 1h")]
     run = finished(tmp_path, lines, steps=20, extra="endpoint: {icrc: true}\n")
@@ -205,6 +209,7 @@ def sent_bps(run: Run, port: tuple[str, str], begin_ns: int, end_ns: int | None)
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_faults_of_all_sorts_on_one_link_and_each_heals_its_own(tmp_path: Path) -> None:
     """All at once: when the one goes that is over first, the others must still hold, and nothing may be left."""
     lines = [
@@ -228,6 +233,7 @@ def test_faults_of_all_sorts_on_one_link_and_each_heals_its_own(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("switch", ["plain", "{ecn: [0.1, 0.3], trim: 0.5}"])
+@pytest.mark.nightly(keep=1)
 def test_a_run_says_what_queued_at_its_switch_ports(tmp_path: Path, switch: str) -> None:
     run = Run(tmp_path, steps=4, options=("--set", f"fabric.switch={switch}"))
     run.finish()
