@@ -27,7 +27,8 @@ T = 20 * MS
 RATE = 25_000_000
 PORT = 0xC000
 MAX_STEPS = 2_000_000
-NETS_A_COLLECTION = 16
+MOST_GARBAGE_BYTES = 1 << 27
+"""A net is cyclic garbage with regions of megabytes, and Python's collector counts objects, not bytes."""
 
 
 class SimPath:
@@ -72,13 +73,10 @@ class Net:
     """
 
     routing = Routing.SRV6
-    made = 0
+    made_bytes = 0
+    """Of regions since the last collection."""
 
     def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, switches=None, plugins=NO_PLUGINS, **config):
-        # A net is cyclic garbage with regions of megabytes, and Python's collector counts objects, not bytes.
-        Net.made += 1
-        if Net.made % NETS_A_COLLECTION == 0:
-            gc.collect()
         settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
         self.scheduler = Scheduler(1_000 * MS)
         self.start = self.now
@@ -120,11 +118,19 @@ class Net:
 
     def join(self, a=0, b=1, region_bytes=1 << 22, psn_a=None, psn_b=None):
         """A QP between two hosts, ready to send."""
+        self._collect_before(2 * region_bytes)
         attributes_a = self.hosts[a].open_qp(b, region_bytes, psn_a)
         attributes_b = self.hosts[b].open_qp(a, region_bytes, psn_b)
         self.hosts[a].connect_qp(attributes_a.qpn, attributes_b)
         self.hosts[b].connect_qp(attributes_b.qpn, attributes_a)
         return Flow(self, a, b, attributes_a.qpn, attributes_b.qpn, attributes_a, attributes_b)
+
+    @staticmethod
+    def _collect_before(more_bytes):
+        Net.made_bytes += more_bytes
+        if Net.made_bytes > MOST_GARBAGE_BYTES:
+            gc.collect()
+            Net.made_bytes = more_bytes
 
     def some_paths(self, plane=None, uplink=None, src=None, dst=None):
         """All (directed) paths that match."""
