@@ -6,6 +6,8 @@ from tests.sim.fuzz import ROUND, fuzz
 
 NEVER_HERE = {"refused_bad_icrc"}
 """The CRC is off, so that changed packets get in."""
+RARE = {"refused_no_port_left"}
+"""In a million inputs it occurs, in a tenth of them it need not."""
 
 
 @pytest.mark.slow
@@ -15,7 +17,7 @@ def test_no_input_raises_or_leaks_and_each_is_counted(inputs):
     assert sum(kinds.values()) == inputs
     assert min(kinds.values()) > inputs // 10
     refused = {name for name in counted if name.startswith("refused_")}
-    assert {name for name in refused if not counted[name]} <= NEVER_HERE
+    assert {name for name in refused if not counted[name]} <= NEVER_HERE | (RARE if inputs < 1_000_000 else set())
     assert counted["qp_errors"] > 0
 
 

@@ -46,7 +46,7 @@ def test_what_a_process_raises_is_raised_here(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with (
         RunsAhead(cases(1), 2, tmp_path / "file", True, PatientConsole(file=io.StringIO())) as ahead,
-        pytest.raises(UsageError, match="cannot make a folder there"),
+        pytest.raises(UsageError, match="is not a folder"),
     ):
         ahead.next_result()
 
