@@ -56,7 +56,7 @@ PAUSES_T = (0.5, 15)
 TOLERANCE = 0.05
 TOLERANCE_PACKETS = 0.5
 WINDOW_BDP = 1.5
-"""Largest window of the endpoints (digest 5.4)."""
+"""Largest window of the endpoints, in BDP (UEC 1.0)."""
 ALLOWED_EARLY_NS = 100_000
 """Two readings of the clock in two processes."""
 

@@ -1,4 +1,4 @@
-"""What a denylist entry of the runner means in paths of this host (digest 2.8, 3.5)."""
+"""What a denylist entry of the runner means in paths of this host (P1 2.4, 4)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class PeerRow:
 
 
 def _destination(plane: int, uplink: int, address: str) -> Address:
-    # EV[31:16] travels as the flow label (design, section 3).
+    # EV[31:16] travels as the flow label (docs/protocol.md, "Paths").
     return canonical(address), PORT, plane << 8 | uplink, 0
 
 

@@ -26,7 +26,7 @@ from hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
 from hosts.stamps import ArrivalClock
 
 PORT = 4791
-"""UDP destination port of RoCEv2, which MRC keeps (digest 5.2)."""
+"""UDP destination port of RoCEv2, which MRC keeps (docs/protocol.md, "On the wire")."""
 MAX_DATAGRAM_BYTES = 9216
 """Longer than any packet of a fabric with MTU 9000."""
 

@@ -1,4 +1,4 @@
-"""All errors that a user can meet, with their exit codes (design, section 6)."""
+"""All errors that a user can meet, with their exit codes (docs/ci.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One packet of every type, byte by byte from the tables of the digest, section 6, written by hand.
+"""One packet of every type, written by hand byte by byte from the layouts that the specification's readers give.
 
 Each is given three times: as bytes, as the arguments with which `hosts/wire.py` must emit it, and as the header fields
 that the scapy layers must find in it. Data without TSETH is only ever received. Digits are grouped by field and `|`

@@ -1,4 +1,4 @@
-"""Does a machine carry a shape, and which port rate and rtt fit it (source: design, section 7)?
+"""Does a machine carry a shape, and which port rate and rtt fit it (docs/scaled.md)?
 
 Results carry over from packets and round trips, so a fabric too big for the machine is not refused: it runs slower,
 with a longer round trip, until its packets and turns fit. What they cost depends on the transport, for its endpoints do

@@ -12,7 +12,7 @@ MAX_PLANES = 16
 MAX_INDEX = 256
 """A uSID has eight bits for the switch or downlink index."""
 PAYLOAD_BYTES = 4096
-"""Usual data per packet: the real MRC path MTU (digest 3.2); the emulation's cost is per packet, not per byte."""
+"""Usual data per packet: the path MTU of MRC's API example; the emulation's cost is per packet, not per byte."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 """Overhead of MRC's data packets on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
@@ -38,7 +38,7 @@ class Shape:
 
     Every host has one port per plane, to the T0 of its group there. Every T0 is linked to every T1 of its plane.
     `rtt_ns` is T, the round-trip time of the delay element, without serialisation on the links. Raises ShapeError if
-    the uSID plan cannot number the fabric (source: design, section 3).
+    the uSID plan cannot number the fabric (`topos.usid`).
     """
 
     planes: int

@@ -1,11 +1,11 @@
-"""One token bucket per NIC port, because a virtual interface has no line rate of its own (digest 5.4)."""
+"""One token bucket per NIC port, because a virtual interface has no line rate of its own (ours)."""
 
 from __future__ import annotations
 
 from hosts.common.timers import NEVER
 
 BURST_PACKETS = 4
-"""Full data packets a port may send back to back after being idle (digest 5.4)."""
+"""Full data packets a port may send back to back after being idle (ours)."""
 
 
 class Pacer:

@@ -1,4 +1,4 @@
-"""24-bit PSNs on the wire, endless sequence numbers inside (digest 6.11).
+"""24-bit PSNs on the wire, endless sequence numbers inside (RoCEv2: 24 bits, compared modulo 2^24).
 
 Inside the core a packet has a sequence number that starts at 0 and never wraps, so that it can be compared and
 subtracted as it is. PSN = (initial PSN + sequence number) mod 2^24.

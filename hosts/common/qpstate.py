@@ -1,4 +1,4 @@
-"""The life of a QP as a table (digest 3.1)."""
+"""The life of a QP as a table (states: API; docs/protocol.md, "A QP")."""
 
 from __future__ import annotations
 

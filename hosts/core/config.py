@@ -9,23 +9,23 @@ from hosts import wire
 from hosts.core.attributes import check_peer
 
 PAYLOAD_BYTES = 4096
-"""Payload of a full data packet: the path MTU of the official example (digest 3.2)."""
+"""Payload of a full data packet: the path MTU of the API's example."""
 FRAME_BYTES = 14 + 40 + 40 + 8
 """Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
 MPR_UNIT = 128
-"""PSNs per unit of the `mpr` attribute (API header, digest 3.2)."""
+"""PSNs per unit of the `mpr` attribute (API)."""
 
 DEFAULT_ALGORITHM = "nscc"
 """Congestion control, see hosts/core/cc."""
 DEFAULT_SELECTION = "adaptive"
 """Choice of EVs, see hosts/core/evselect."""
 STAMP_SHIFT = 13
-"""Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (digest 5.4)."""
+"""Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (ours)."""
 STAMPED_T = 8
 """So many T lie at least between two wraps: with a longer T the unit is doubled until they do. A time is told from one
 that is a wrap longer only up to a whole one, and one way only up to half of one."""
 SHORT_STAMP_SHIFT = 7
-"""Timestamps with tsr = 0, the protocol's unit, count 128 ns (digest 6.4) and wrap after 8.4 ms."""
+"""Timestamps with tsr = 0, the protocol's unit, count 128 ns (readers) and wrap after 8.4 ms."""
 SHORT_STAMPS_UP_TO_NS = 100_000
 """T up to which they do: 83 T are between two wraps then, and our own unit would be a twelfth of T and more."""
 _NEEDED = ("qpn", "psn", "mtu", "mpr", "max_wimm")
@@ -46,14 +46,14 @@ class EndpointConfig:
     seed: int = 1
     payload_bytes: int = PAYLOAD_BYTES
     ev_active: int = 128
-    """Most EVs in use at once to one peer, all planes together; further paths are backups (digest 3.3)."""
+    """Most EVs in use at once to one peer, all planes together; further paths are backups (P1 2.1, 2.4)."""
     ev_min_active: int | None = None
     """Fewest EVs kept in use to one peer (API example: a quarter of the active ones, which None means). Shared out
     among the planes, at least one each; see `Peer.lose` for planes that are dead."""
     mpr: int = 8
-    """Largest PSN range this side tracks, in units of 128 PSNs (digest 3.2)."""
+    """Largest PSN range this side tracks, in units of 128 PSNs (8: the API's example)."""
     max_wimm: int = 32
-    """Most WRITE-with-immediate messages outstanding on a QP (digest 3.2, 5.4)."""
+    """Most WRITE-with-immediate messages outstanding on a QP (API; 32: readers)."""
     congestion_control: str = DEFAULT_ALGORITHM
     """A name in `hosts.core.cc.ALGORITHMS`, or of a plugin."""
     ev_selection: str = DEFAULT_SELECTION
@@ -62,7 +62,7 @@ class EndpointConfig:
     """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
     dynamic_mpr: int = 0
     """PSN range that this side asks its peers to keep to, in every SACK and in units of 128 PSNs; at most `mpr`. 0: it
-    asks for nothing, and heeds nobody who asks (digest 3.1)."""
+    asks for nothing and ignores what peers ask for (API: it holds only if both ends have it)."""
     trim_nack: bool = True
     """Have trimmed packets asked for by NACK. Off, peers send none, and the loss of a trimmed packet is inferred as any
     other is. The attribute is the API's; that it speaks for this side as a sender is ours."""
@@ -71,7 +71,8 @@ class EndpointConfig:
     the slowest of late, 5/4 of that of a full packet), see `Timing.rto_ns`."""
     linear_tries: int = 7
     exponential_tries: int = 5
-    """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (digest 5.4)."""
+    """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (API: at most
+    7 and 25; the 5 is ours)."""
     reorder_ns: int | None = None
     """R: what was sent so much before a packet that has arrived is taken for lost. None: follows the round trips, see
     `Timing.reorder_ns`; 0: `reorder_packets` alone decides."""
@@ -82,7 +83,8 @@ class EndpointConfig:
     probe_interval_ns: int = 0
     """First pause before an EV probe of a bad path; 0: max(4T, 10 ms)."""
     probe_successes: int = 3
-    """Consecutive answers to EV probes before a path carries data again (digest 5.4)."""
+    """Consecutive answers to EV probes before a path carries data again (P1 2.1: "enough"; the 3 is
+    ours)."""
     icrc: bool = False
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
     pace: bool = True
@@ -110,7 +112,8 @@ class EndpointConfig:
 
 @dataclass(frozen=True, slots=True)
 class QpAttributes:
-    """One side of a QP as its peer must know it (digest 6.10). Carried out of band, see `as_json`."""
+    """One side of a QP as its peer must know it (API; docs/protocol.md, "A QP"). Carried out of band, see
+    `as_json`."""
 
     qpn: int
     psn: int
@@ -140,7 +143,7 @@ class QpAttributes:
     """Unit of the timestamps that this side sends."""
 
     def as_json(self) -> dict[str, Any]:
-        """The set-up object of digest 6.10, with the fields this endpoint uses."""
+        """What the two sides exchange before they connect, as a JSON object (its form is ours)."""
         return {
             "ver": 1,
             "qpn": self.qpn,

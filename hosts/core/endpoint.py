@@ -171,7 +171,7 @@ class Endpoint(EndpointBase[Context]):
                 target.prober.probe(path, now_ns)
 
     def agree_on_base_rtt(self, base_ns: int) -> None:
-        """What all hosts take for a round trip without queues (`base_rtt` of NSCC, digest 3.11), ns."""
+        """What all hosts take for a round trip without queues (`base_rtt` of NSCC, API), ns."""
         for peer in self._peers.values():
             peer.timing.agree(base_ns)
 

@@ -1,4 +1,4 @@
-"""The life of an EV as a table (digest 3.5).
+"""The life of an EV as a table (spec, figure 5, by its readers; docs/protocol.md, "Paths").
 
 Ours is what follows DENIED: the readers of the specification have an EV that is allowed again GOOD, ours has to pass
 probes first.

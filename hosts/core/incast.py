@@ -1,4 +1,4 @@
-"""What a host asks of its senders while its own ports are the bottleneck: the penalty in SACKs (digest 3.11).
+"""What a host asks of its senders while its own ports are the bottleneck: the penalty in SACKs.
 
 The last hop does not mark (P1 section 2.1), so the senders of an incast learn of it by delay and trims only, and
 neither says who has too much: measured, the shares of 7 flows stayed apart by a factor of 10. The receiver sees all

@@ -1,4 +1,7 @@
-"""Which outstanding packets a SACK proves, or makes very likely, to be lost (digest 3.8, 5.4)."""
+"""Which outstanding packets a SACK proves, or makes very likely, to be lost.
+
+The rules are ours (docs/protocol.md, "Loss and recovery").
+"""
 
 from __future__ import annotations
 

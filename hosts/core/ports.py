@@ -1,4 +1,4 @@
-"""This host's own NIC ports: which planes it can use at all (digest 3.13, 5.4)."""
+"""This host's own NIC ports: which planes it can use at all (P1 3; docs/protocol.md, "Ports")."""
 
 from __future__ import annotations
 

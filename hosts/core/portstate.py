@@ -1,6 +1,8 @@
-"""The states of NIC ports, and the ports of one host as its own endpoint or a peer sees them (digest 3.13, 5.4).
+"""The states of NIC ports, and the ports of one host as its own endpoint or a peer sees them (P1 3).
 
-Port number = plane number + 1 on the wire, bit n - 1 of a mask is port n.
+Which state follows which: docs/protocol.md, "Ports".
+
+Port number = plane number + 1 on the wire (API: ports count from 1), bit n - 1 of a mask is port n.
 """
 
 from __future__ import annotations

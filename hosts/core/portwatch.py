@@ -14,7 +14,7 @@ from hosts.core.reasons import Ignored
 from hosts.core.views import PeerView
 
 REPEAT_T = 4
-"""Pause between Port Status Updates while none is answered, in T (digest 5.4)."""
+"""Pause between Port Status Updates while none is answered, in T (ours)."""
 MAX_PAUSE_T = 16
 """Longest pause between probes of a plane that wants to come back, in T: as for EVs (`probes.MAX_BACKOFF_T`)."""
 COMPARABLE = 1 << 14

@@ -1,4 +1,7 @@
-"""EV probes: warm-up, and the way back of a path that lost a packet (digest 3.5, 3.12, 5.4)."""
+"""EV probes: warm-up, and the way back of a path that lost a packet (spec 7.4.7, by its readers; P1 2.1).
+
+How often and how many: ours (docs/protocol.md, "Paths").
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from hosts.core.views import PeerView
 
 JITTER_PERCENT = 25
 MAX_BACKOFF_T = 16
-"""Longest pause between probes of a dead path, in T. The digest has 64 T (5.4, its own choice); at T = 20 ms that
-leaves a healed path unused for up to 1.3 s, and one small probe per path every 16 T costs next to nothing."""
+"""Longest pause between probes of a dead path, in T (ours). 64 T would leave a healed path unused for up to 1.3 s at T
+= 20 ms, and one small probe per path every 16 T costs next to nothing."""
 MAX_NEEDED = 24
 """Most consecutive answers to ask for."""
 RELAPSE_T = 500
-"""A path that fails again within this many T of its return needs twice as many answers (5.4), unless the peer cannot be
-reached at all: then a path that mostly works is what there is. With one path left and 5 % loss both ways, 6 of 12
+"""A path that fails again within this many T of its return needs twice as many answers (ours), unless the peer cannot
+be reached at all: then a path that mostly works is what there is. With one path left and 5 % loss both ways, 6 of 12
 transfers of 700 kB ended in a dead QP while 24 answers in a row were waited for; none with 3, in 40-150 T."""
 PENDING_PER_PATH = 4
 """Probes whose answer is still waited for, per path; the oldest ones are forgotten."""
@@ -153,7 +156,8 @@ class Prober:
 
     def _succeed(self, suspect: _Suspect, sent_ns: int, marked: bool, now_ns: int) -> None:
         """One more answer in a row. A marked one proves as well as another that the path carries packets; whether the
-        path returns as GOOD or as SKIP is up to the last of them (digest 3.5 asks for one, register #8 for several)."""
+        path returns as GOOD or as SKIP is up to the last of them (spec, figure 5, by its readers: one; P1 2.1:
+        several)."""
         suspect.successes += 1
         suspect.request_id = -1
         suspect.timeout_at = NEVER

@@ -9,7 +9,7 @@ from hosts.common.events import QpFailure
 
 
 class LossReason(Enum):
-    """Why a transmitted packet is taken for lost (digest 3.8, 3.9, 5.4)."""
+    """Why a transmitted packet is taken for lost (docs/protocol.md, "Loss and recovery")."""
 
     OVERTAKEN = "overtaken"
     """A later packet of the same EV and class arrived; a static path is first in, first out."""
@@ -30,7 +30,7 @@ class LossReason(Enum):
 
 
 BLAMES_PATH = frozenset({LossReason.OVERTAKEN, LossReason.REORDERED, LossReason.PROBED, LossReason.TIMEOUT})
-"""Losses nobody explained: they retire the EV. A NACK explains the loss, so the path is not at fault (digest 3.9)."""
+"""Losses without an explanation: they retire the EV (P1 2.1). A NACK explains the loss, so the path is not at fault."""
 
 
 class Ignored(Enum):

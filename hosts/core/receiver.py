@@ -17,9 +17,9 @@ from hosts.core.reasons import REFUSALS, Ignored
 from hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
 
 SACK_PACKETS = 4
-"""A SACK for so many full packets' worth of bytes (digest 5.4)."""
+"""A SACK for every 4 full packets' worth of bytes (ours: htsim's 16 KiB are as many packets)."""
 ACK_EVERY = 64
-"""A Transport ACK at least every so many PSNs (digest 5.4)."""
+"""A Transport ACK at least every 64 PSNs (ours)."""
 OLDEST_DUPLICATE = -(1 << 15)
 """Below this a PSN is not a late duplicate but nonsense; a SACK has no room to name it (16-bit signed offset)."""
 _ASKS_FOR_SACK = wire.ACK_REQUEST | wire.RETRANSMISSION
@@ -215,7 +215,7 @@ class Receiver:
         arrival_ns: int,
         now_ns: int,
     ) -> None:
-        """Count one new packet and see whether a SACK is due (triggers of digest 3.6)."""
+        """Count one new packet and see whether a SACK is due (triggers: spec 7.5.2, by its readers)."""
         counted = placed if placed > MIN_COUNTED_BYTES else MIN_COUNTED_BYTES
         self._received_bytes += counted
         self._counters.data_received += 1

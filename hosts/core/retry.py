@@ -1,4 +1,4 @@
-"""How long to wait for an acknowledgement, and how often (digest 3.8, 5.4)."""
+"""How long to wait for an acknowledgement, and how often (API; docs/protocol.md, "Loss and recovery")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back: which EV carries SACKs, NACKs and Transport ACKs (digest 3.14).
+"""The way back: which EV carries SACKs, NACKs and Transport ACKs (P1 2.4).
 
 Reversing the path of the data does not always work, since links fail in one direction. So one EV a plane, and at least
 MIN_EVS in all, are kept that are known to work: those that own data have last arrived by, or, while nothing is sent,

@@ -5,7 +5,8 @@ from __future__ import annotations
 BITS = 64
 BITMAP_MASK = (1 << BITS) - 1
 MIN_COUNTED_BYTES = 1024
-"""Small packets count for this much, so that they too are acknowledged every few packets (digest 3.6)."""
+"""Small packets count for this much, so that they too are acknowledged every few packets (spec
+7.5.2, by its readers)."""
 PROBE_SACKS = 4
 """Most SACKs in answer to one reliability probe. They show the oldest 256 packets out of order; what is found missing
 there is sent again, and its SACKs go on from there. Without a bound 32 bytes asked for 16 SACKs."""

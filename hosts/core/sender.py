@@ -317,7 +317,7 @@ class Sender:
         """Learn from the packet that caused a SACK; returns 1 if its arrival was not known.
 
         RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
-        from the second (digest 6.11), the stamp itself the latest of more.
+        from the second (UEC 1.0, by its readers), the stamp itself the latest of more.
         """
         flight = self.flight
         if not flight.known(seq):

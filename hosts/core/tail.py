@@ -1,4 +1,7 @@
-"""Reliability probes: finding out what became of packets when nothing more is heard (digest 3.8, 3.12, 5.4)."""
+"""Reliability probes: finding out what became of packets when nothing more is heard (spec 7.4.6, by its readers).
+
+When they are sent: docs/protocol.md, "Loss and recovery".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from hosts.core.paths import Path
 from hosts.core.peer import Peer
 
 REPEAT_T = 5
-"""Pause between probes, in T (htsim, digest 3.8)."""
+"""Pause between probes, in T (htsim)."""
 REMEMBERED = 16
 """Probes whose answer may still come."""
 

@@ -1,4 +1,4 @@
-"""T, the base round trip to one peer, and everything measured in it (digest 5.4)."""
+"""T, the base round trip to one peer, and everything measured in it (docs/protocol.md, "Loss and recovery")."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hosts.core.config import FRAME_BYTES, EndpointConfig
 from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
 
 TIMER_UNIT_NS = 1024
-"""Retransmission timeouts are 1.024 us x 2^n (API header, digest 3.8)."""
+"""Retransmission timeouts are 1.024 us x 2^n (API)."""
 MAX_TIMEOUT = 24
 FLOOR_NS = 10_000_000
 """No timeout or probe interval below this: scheduling delay would look like loss."""
@@ -15,7 +15,7 @@ UNKNOWN_T_NS = 1_000_000
 """T where none is configured (0), until it is measured: what daemons on one machine take for a round trip."""
 TRIMMING_QUEUES_T = 2.5
 """Deepest queues of a path whose switches trim, T: one port of the core and the last hop, each at its trim threshold (1
-and 1.5 plane-BDP, digest 5.3)."""
+and 1.5 plane-BDP: docs/switch.md, "The virtual queue")."""
 SPREAD_T = 8
 """Period of the largest round trip, T: the last one or two periods count for R."""
 STALL_NS = 4_000_000
@@ -26,7 +26,7 @@ FORWARDINGS = 4
 """Ports on the longest path, each of which takes in a packet before it sends it on. Probes are small, so T and the
 delays of probes lack this for full packets."""
 COUNTED_HEADER_BYTES = 40 + 8
-"""What the window counts beside the UDP payload: UDP length + 40 (digest 3.11)."""
+"""What the window counts beside the UDP payload: UDP length + 40 (spec 8.3.1, by a reader)."""
 
 
 class Timing:

@@ -22,7 +22,7 @@ from topos.shape import WIRE_BYTES, Shape, burst_bytes
 
 MTU = 9000
 DSCP_CONTROL = 46
-"""SACK, NACK, Transport ACK, probes (digest 5.3)."""
+"""SACK, NACK, Transport ACK, probes (docs/switch.md, "Classes": the value is an operator's choice)."""
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1

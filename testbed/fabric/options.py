@@ -9,13 +9,13 @@ from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortT
 from topos.shape import WIRE_BYTES, Shape
 
 QUEUE_BDP = 3
-"""Tail drop of a plain shaper's data queue, in plane-BDP (design, section 3: drop above 3 BDP)."""
+"""Tail drop of a plain shaper's data queue, in plane-BDP (ours, within UEC's 2 to 5)."""
 PROGRAM_SLACK_BDP = 1
 """How much deeper than its drop level the queue behind a port program is: the program decides."""
 MIN_LEVEL_PACKETS = 12
 """With a smaller plane-BDP the ECN ramp and the trim threshold would be less than a packet apart."""
 CONTROL_QUEUE_BDP = 1
-"""Tail drop of the high class (digest 5.3)."""
+"""Tail drop of the high class (ours)."""
 MIN_QUEUE_PACKETS = 32
 """A short T must not make the queue shorter than a burst of one host over all its ports."""
 NIC_QUEUE_PACKETS = 4096

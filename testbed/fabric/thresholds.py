@@ -10,7 +10,7 @@ NEVER = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class PortThresholds:
-    """Levels of a port's queue in plane-BDP, T x port rate (digest 3.10 and 5.3: UEC's guidance).
+    """Levels of a port's queue in plane-BDP, T x port rate (docs/switch.md, "The virtual queue").
 
     Between `ecn_low` and `ecn_high` the chance of a CE mark grows from 0 to 1; ports towards hosts never mark. Above
     `trim` (`trim_last_hop` towards hosts) a trimmable packet loses its payload, above `drop` data is dropped. Raises

@@ -16,7 +16,7 @@ from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitEr
 
 COLD_START = "cold-start"
 PAYLOADS = (256, 512, 1024, 2048, 4096)
-"""Path MTUs of InfiniBand and of MRC (digest 3.2)."""
+"""Path MTUs of InfiniBand and of MRC (API)."""
 AUTO = "auto"
 """Instead of a value: it follows something else."""
 NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"

@@ -1,8 +1,8 @@
 """From a frame, also of `tcpdump -i any`, down to the MRC packet: the IPv6 headers around it and what was cut off.
 
-A switch that trims may rewrite the outer payload length alone (digest 5.3): what the inner header claims beyond the
-outer one is `trimmed`. Ours correct all lengths: then only the DSCP says that something is missing, not how much. A
-capture with a snapshot length is something else: `cut`.
+A switch that trims may rewrite the outer payload length alone (MRC's way is not public): what the inner header claims
+beyond the outer one is `trimmed`. Ours correct all lengths: then only the DSCP says that something is missing, not how
+much. A capture with a snapshot length is something else: `cut`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from testbed.wireview.names import OPCODES
 from testbed.wireview.record import LINK_ETHERNET, LINK_IPV6, LINK_RAW, LINK_SLL, LINK_SLL2, Record
 
 MRC_PORT = 4791
-"""UDP destination port (digest 6.1)."""
+"""UDP destination port of RoCEv2 (docs/protocol.md, "On the wire")."""
 
 _LINKS: dict[int, tuple[int, int]] = {LINK_ETHERNET: (12, 14), LINK_SLL: (14, 16), LINK_SLL2: (0, 20)}
 """By link type: where the ethertype is, and the size of its header. Source: the pcap link-layer header types."""
@@ -29,7 +29,7 @@ _NEXT_ROUTING = 43
 _CUT = -1
 _IPV6_VERSION = 6
 _PKEY = b"\xff\xff"
-"""The only one (digest 6.3)."""
+"""The default partition of InfiniBand; MRC has no other."""
 
 
 class Foreign(Enum):

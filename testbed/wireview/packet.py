@@ -201,7 +201,7 @@ def _ack(view: memoryview, _: Frame) -> FieldValues:
 
 
 def runs_of_ports(mask: int) -> list[tuple[int, int]]:
-    """Ports of a mask as (first, last); ports count from 1 (digest 6.8)."""
+    """Ports of a mask as (first, last); ports count from 1 (API)."""
     return [(first + 1, last + 1) for first, last in runs(mask)]
 
 

@@ -15,7 +15,7 @@ from topos.shape import Shape
 
 MIN_DEPTH = 2
 MAX_DEPTH = 64
-"""Queued messages: twice as many WRITEs with immediate as may be in flight (digest 5.4)."""
+"""Queued messages: twice as many WRITEs with immediate as may be in flight (`max_wimm`)."""
 WINDOWS_QUEUED = 2
 """Windows of data (line rate x T) that are always queued, so that a QP never waits for its program."""
 DRAIN_RTTS = 4

@@ -1,4 +1,4 @@
-"""The wire format, against bytes written out by hand from the tables of the protocol digest, section 6."""
+"""The wire format, against bytes written out by hand from the layouts of the specification (hosts/wire.py)."""
 
 from zlib import crc32
 
@@ -124,7 +124,7 @@ def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, add
         assert wire.parse_immediate(packet) == immediate
 
 
-def test_the_opcodes_are_those_of_the_digest():
+def test_the_opcodes_are_those_of_the_specification():
     opcodes = (
         wire.WRITE_FIRST, wire.WRITE_MIDDLE, wire.WRITE_LAST, wire.WRITE_LAST_IMM, wire.WRITE_ONLY,
         wire.WRITE_ONLY_IMM, wire.TRANSPORT_ACK, wire.ENDPOINT_REQUEST, wire.ENDPOINT_RESPONSE, wire.SACK, wire.NACK,

@@ -9,12 +9,12 @@ class CongestionControl(Protocol):
     """Decides how many bytes one QP may have under way. It is made with the `Timing` towards the QP's peer when the QP
     is connected, and lives as long as the QP.
 
-    Sizes are counted bytes: UDP length + 40 for each packet (digest 3.11). Times are integer ns of the endpoint's
-    clock. A sender sends while what is under way plus one full packet fits `window`, and always while nothing is under
-    way; beside the window a token bucket per plane holds the port rate. No method may wait or read a clock. Of `Timing`
-    it may read `t_ns` (T), `base_ns`, `smallest_rtt_ns`, `smoothed_rtt_ns`, `forwarding_ns` (a full packet's time on
-    four links, not in T), `bdp_bytes` (of all planes), `t_bytes` (what they
-    carry in T alone), `packet_bytes` (a full packet), `window_bytes` (1.5 BDP), `trimming` and `trims_tell`.
+    Sizes are counted bytes: UDP length + 40 for each packet (spec 8.3.1, by a reader). Times are integer ns of the
+    endpoint's clock. A sender sends while what is under way plus one full packet fits `window`, and always while
+    nothing is under way; beside the window a token bucket per plane holds the port rate. No method may wait or read a
+    clock. Of `Timing` it may read `t_ns` (T), `base_ns`, `smallest_rtt_ns`, `smoothed_rtt_ns`, `forwarding_ns` (a full
+    packet's time on four links, not in T), `bdp_bytes` (of all planes), `t_bytes` (what they carry in T alone),
+    `packet_bytes` (a full packet), `window_bytes` (1.5 BDP), `trimming` and `trims_tell`.
     """
 
     window: int

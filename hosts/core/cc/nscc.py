@@ -1,4 +1,4 @@
-"""NSCC, the window of UEC 1.0 that MRC names `uet-1.0-nscc` (digest 3.11; constants 5.4).
+"""NSCC, the window of UEC 1.0 that MRC names `uet-1.0-nscc` (API). The constants are htsim's.
 
 Four cases by ECN mark and delay (round trip less the idle one), of which only "marked and slow" cuts the window: a mark
 on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far out,
@@ -30,7 +30,7 @@ ADJUST_PACKETS = 8
 DELAY_GAIN = 0.0125
 IDLE_DELAY_PER_T = 0.05
 IDLE_DELAY_NS = 200_000
-"""A delay below max of both counts as none (digest 5.4: htsim's 1 us of 12; jitter between namespaces)."""
+"""A delay below max of both counts as none (ours: htsim has 1 us of 12, and namespaces have jitter)."""
 
 
 class Nscc:

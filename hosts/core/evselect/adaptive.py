@@ -13,9 +13,9 @@ from hosts.core.evselect.rotation import Rotation
 from hosts.core.paths import Path
 
 MAX_PENALTY = 15
-"""Most passes an EV in SKIP can owe (htsim's cap, digest 3.4, 5.4)."""
+"""Most passes an EV in SKIP can owe (htsim's cap)."""
 ECN_PASSES = 1
-"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty, digest 3.4, 5.4)."""
+"""Turns of its plane an EV is passed over for one CE mark (htsim's penalty)."""
 TRIM_PASSES = 4
 """The same for one packet trimmed before the last hop."""
 MOST_DOUBLINGS = 4

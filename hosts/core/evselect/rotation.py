@@ -1,9 +1,9 @@
 """Two rotations, which the built-in selections share. They differ in what congestion costs an EV.
 
 Outer rotation: the usable planes in strict turn, so that planes are equal to within one packet. Inner rotation: the
-active EVs of that plane, each once a turn, in an order drawn anew for every turn (digest 3.4, 5.4). An EV in SKIP makes
-room for a GOOD backup of its plane; without one it is passed over as often as its penalty says. Both forms stay inside
-the plane, so congestion never shifts load between planes.
+active EVs of that plane, each once a turn, in a new random order for every turn (spec 9.3.1, by its readers; the two
+rotations are ours). An EV in SKIP makes room for a GOOD backup of its plane; without one it is passed over as often as
+its penalty says. Both forms stay inside the plane, so congestion never shifts load between planes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules for SKIP that the readers of the OCP specification give (section 9.3; digest 3.4, 3.5).
+"""The rules for SKIP that the readers of the OCP specification give (section 9.3).
 
 A mark and a trim before the last hop cost one turn of the rotation alike. Feedback on an EV in SKIP is ignored. One
 packet restores at most one EV: of several in SKIP that it passes, the first.
