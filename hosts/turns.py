@@ -1,7 +1,7 @@
 """The turns of a daemon: control lines, packets, timers, the program, packets again, and then sleep.
 
 It sleeps until a packet, a command or the next deadline comes. No threads, no asyncio: asyncio costs six times the
-whole `recv` per packet (docs/decisions.md).
+whole `recv` per packet (docs/decisions/0008-one-epoll-loop.md).
 """
 
 from __future__ import annotations

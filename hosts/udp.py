@@ -168,7 +168,8 @@ class TxSocket:
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         enlarge_send_buffer(self._socket, _SEND_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO_SEND, 1)
-        # Else the kernel invents a flow label where ours is 0, which is that of plane 0, uplink 0.
+        # Else the kernel replaces flow label 0, that of plane 0 and uplink 0, by a hash. The receiver then saw a path
+        # that does not exist, and its answers were lost.
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_AUTOFLOWLABEL, 0)
         self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, default_class)
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_TX, 1)

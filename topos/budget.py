@@ -18,13 +18,13 @@ from topos.units import count_text, rate_text, time_text
 USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0, "mptcp": 17_000.0})
 """Data packets a second of the standard training, told by its ports at line rate, that two cores carry, by transport.
 
-Measured by `mrc-testbed calibrate` (docs/decisions.md, "How many packets a machine carries")."""
+Measured by `mrc-testbed calibrate` (docs/measurements/machine-load.md)."""
 TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
 LEAST_PLANE_BDP = 11
 """Packets that a plane must hold in one rtt. With fewer, ports mark and trim in steps of a packet, congestion control
-goes by that, and shares of flows are wrong (measured: docs/decisions.md, "How many packets a plane must hold")."""
+goes by that, and shares of flows are wrong (docs/decisions/0091-eleven-packets-a-plane.md)."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000

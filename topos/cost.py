@@ -1,7 +1,7 @@
 """CPU time that a fabric takes of its machine: for packets, for turns of its endpoints, and for hosts at rest.
 
-Measured on two cores in CPython (docs/decisions.md, "How many packets a machine carries"). A slower machine does not
-change these numbers: it carries fewer CPUs of them (`topos.budget.Capacity`).
+Measured on two cores in CPython (docs/decisions/0047-budget-in-cpu-time.md). A slower machine does not change these
+numbers: it carries fewer CPUs of them (`topos.budget.Capacity`).
 """
 
 from __future__ import annotations

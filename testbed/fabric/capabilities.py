@@ -93,7 +93,7 @@ def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -
 
 def _kernel_delay_by(found: Iterable[Capability], what: str) -> Literal["netem", "nfqueue"]:
     """NFQUEUE before netem: netem at a host's port takes packets from TCP's account before they are sent, so that a
-    flow fills the port's queue (docs/decisions.md)."""
+    flow fills the port's queue (docs/decisions/0069-kernel-delay-at-the-receiver.md)."""
     by_name = {capability.name: capability for capability in found}
     queue = by_name.get(KERNEL_DELAY)
     if queue is not None and queue.present:

@@ -4,7 +4,7 @@ A shaper whose timer is late by more than its burst forgets the rest of that tim
 then nothing is left of it. A queue that stays full keeps it: losses of some milliseconds each, on a machine whose other
 figures are all inside their limits, made a full port of 50 Mb/s 30 to 120 ms late within 40 s. A link forgets nothing.
 A shaper that was always faster, or had a greater burst, would let packets go ahead of their time instead
-(docs/decisions.md).
+(docs/decisions/0021-shaper-makes-up-time.md).
 """
 
 from __future__ import annotations

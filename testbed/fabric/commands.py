@@ -1,6 +1,7 @@
 """Plan -> `ip -batch` and `tc -batch` text, readable in a class. Pure.
 
-A batch line costs 16 us where a netlink library costs 400 us (docs/decisions.md), and supports the uSID flavours.
+A batch line costs 16 us where a netlink library costs 400 us, and supports the uSID flavours
+(docs/decisions/0002-set-up-as-batch-text.md).
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ DSCP_CONTROL = 46
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
-"""tc silently drops a size table without overhead. The port program charges the same."""
+"""`tc` takes `stab overhead 0` for no size table and fails silently (status 255). With a size table the kernel takes a
+packet's length when it is queued, after the port program has trimmed it; without one, trimmed headers are charged at 4
+KiB. The virtual queue charges the same byte."""
 MOST_SUBFLOWS = 8
 """Of a connection, beside its first: what Linux takes at most (net/mptcp/pm_netlink.c)."""
 PORTLESS = (RouteKind.END, RouteKind.BLACKHOLE)
 """Routes of a switch that do not go when its ports do."""
 _LOCAL_TABLE = 255
-"""End.DT6 must use table `local`: with `main` a packet to an address on lo is lost (docs/decisions.md)."""
+"""End.DT6 must use table `local` (255): with `main` (254) packets to an address on lo are lost. Tried before this
+project began."""
 _CONTROL_SHARE = 0.95
 """Guaranteed share of the high class. HTB serves a class under its guarantee first: nearly strict priority."""
 
@@ -188,7 +192,8 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
 def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
     """The classes of one port at a rate in b/s; `verb` is add or change.
 
-    The burst of two packets keeps the real queue inside the port program's virtual one (docs/decisions.md).
+    The burst of two packets keeps the real queue inside the port program's virtual one
+    (docs/decisions/0020-htb-at-the-planned-rate.md).
     """
     control = int(rate * _CONTROL_SHARE)
     burst = burst_bytes(rate)

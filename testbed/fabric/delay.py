@@ -1,7 +1,8 @@
 """The delay T for kernel protocols: packets that arrive at a host's ports wait half of T before TCP sees them.
 
 It is what the daemons' delay line (hosts/delay.py) is for them, made by NFQUEUE at the receiver and one process for all
-hosts (c/kernel_delay.c). At the sender TCP small queues would count what waits as not yet sent (docs/decisions.md).
+hosts (c/kernel_delay.c). At the sender TCP small queues would count what waits as not yet sent
+(docs/decisions/0069-kernel-delay-at-the-receiver.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 With hash policy 1 the kernel hashes addresses, protocol and ports, but takes a hash that the packet already carries
 from its sender's socket, where it has one. The port program clears that hash, as a switch sees what is on the wire.
 Policy 3 reads the packet in any case and can add the flow label, which Linux TCP draws anew at each timeout; but what
-`ip route get` says is true of policy 1 alone (docs/decisions.md).
+`ip route get` says is true of policy 1 alone (docs/decisions/0066-hashing-by-the-kernel.md).
 """
 
 from __future__ import annotations

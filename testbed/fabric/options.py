@@ -54,6 +54,8 @@ class FabricOptions:
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
     `hash_ports`: of a packet protocol and port numbers count, and its addresses do not.
 
+    `sid_device`: has the uSID routes, because on `lo` the kernel makes reject routes of them.
+
     `path_order`: each switch takes in packets on one CPU, so that none overtakes another on its path.
 
     `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.

@@ -2,9 +2,10 @@
 
 Linux has a backlog of received packets for each CPU, and a veth uses that of the CPU which sends. A sender that moves
 to another CPU, or a shaper's timer that runs on another, puts packets of one path into two backlogs, and when one CPU
-is late the packets of the other come first. Go-back-n takes that for loss (docs/decisions.md). With Receive Packet
-Steering (Linux, Documentation/networking/scaling.rst) all that a switch receives goes to the backlog of one CPU, and so
-does what it sends on, for that CPU's timers send it.
+is late the packets of the other come first. Go-back-n takes that for loss
+(docs/decisions/0087-a-path-keeps-its-order.md). With Receive Packet Steering (Linux,
+Documentation/networking/scaling.rst) all that a switch receives goes to the backlog of one CPU, and so does what it
+sends on, for that CPU's timers send it.
 """
 
 from __future__ import annotations

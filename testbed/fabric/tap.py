@@ -1,6 +1,6 @@
 """A tap on one port: the kernel writes each packet, cut to a length, into a ring shared with this process.
 
-There is no work per packet outside the kernel and no extra process (docs/decisions.md, "A ring and not tcpdump"). The
+There is no work per packet outside the kernel and no extra process (docs/decisions/0042-captures-by-a-ring.md). The
 socket outlives its port: it captures nothing while the port is down and resumes when it is up.
 """
 

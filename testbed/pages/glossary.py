@@ -125,7 +125,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "Reduced SRv6 encapsulation: an outer IPv6 header whose destination is the first segment, without an SRH "
             "if that is the only one.",
             "How the kernel of a host encapsulates every packet; each path is one such route.",
-            "decisions.md#set-up-by-text-not-by-netlink-library",
+            "decisions/0002-set-up-as-batch-text.md",
         ),
         Term(
             "port program",

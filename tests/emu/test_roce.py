@@ -90,7 +90,8 @@ expect:
   - bytes_wrong == 0
 """
 """Eight busy hosts on two CPUs. Of a run without one CPU a switch, and without times of the wire that a pause of a CPU
-leaves alone, 80 to 550 packets in 20 s came after a later one (docs/decisions.md)."""
+leaves alone, 80 to 550 packets in 20 s came after a later one
+(docs/decisions/0087-a-path-keeps-its-order.md)."""
 
 
 @pytest.mark.nightly

@@ -2,8 +2,8 @@
 
 Ours, all of it: that a trim costs more than a mark, that rests double and add up in SKIP, that feedback on packets sent
 before the last rest is ignored, that one packet can restore several EVs, and that an EV is not swapped in again at
-once. `spec` (hosts/core/evselect/spec.py) has what the readers of the specification say instead. docs/decisions.md
-compares the two, "EV rules": what matters of this is that old feedback is ignored.
+once. `spec` (hosts/core/evselect/spec.py) has what the readers of the specification say instead.
+docs/decisions/0060-two-sets-of-skip-rules.md compares the two: what matters of this is that old feedback is ignored.
 """
 
 from __future__ import annotations
