@@ -11,7 +11,8 @@ from testbed.scenario import load_scenario
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = ("hosts", "testbed", "topos", "tests/emu", "tests/sim", "tools", "benchmarks")
 THREE_SCREENS = 120
 """Lines."""
 
@@ -28,13 +29,28 @@ def links(page: Path) -> list[str]:
     return [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_to_a_file_and_to_a_heading(page: Path) -> None:
     for target in links(page):
         file, _, anchor = target.partition("#")
         there = page.parent / file if file else page
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), target
+
+
+def named_by_code() -> set[tuple[str, str]]:
+    """Pages that docstrings and comments name, each with the heading in quotes behind it ("" if none)."""
+    code = [file for room in CODE for file in (ROOT / room).rglob("*") if file.suffix in {".py", ".c", ".h"}]
+    texts = (re.sub(r"\s+", " ", file.read_text(encoding="utf-8")) for file in code)
+    return {match for text in texts for match in re.findall(r'\b(docs/[\w./-]+\.md)\b(?:, "([^"]+)")?', text)}
+
+
+def test_every_page_and_heading_that_code_names_is_there() -> None:
+    named = named_by_code()
+    assert {page for page, _ in named} >= {"docs/protocol.md", "docs/switch.md"}
+    assert not {page for page, _ in named if not (ROOT / page).exists()}
+    headings = {page: re.findall(r"^#+ (.*)$", (ROOT / page).read_text(encoding="utf-8"), re.M) for page, _ in named}
+    assert not {(page, title) for page, title in named if not any(it.startswith(title) for it in headings[page])}
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
