@@ -21,7 +21,8 @@ class CommitHook(BuildHookInterface):  # type: ignore[misc]
         made = Path(self.directory) / "commit.txt"
         made.parent.mkdir(parents=True, exist_ok=True)
         made.write_text(f"{commit}\n", encoding="utf-8")
-        build_data["force_include"][str(made)] = ours["COMMIT_FILE"].as_posix()
+        place = Path("mrc_testbed" if self.target_name == "wheel" else "")
+        build_data["force_include"][str(made)] = (place / ours["COMMIT_FILE"]).as_posix()
         self._made = made
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -23,13 +23,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.app.run import run_scenario
-from testbed.errors import TestbedError
-from testbed.report.console import open_console
-from testbed.scenario import Scenario, load_scenario, load_scenario_text
-from testbed.scenario.load import offered_load
-from testbed.scenario.shipped import shipped_named
-from topos.cost import cpus
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import TestbedError
+from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.scenario import Scenario, load_scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.shipped import shipped_named
+from mrc_testbed.topos.cost import cpus
 
 RUNS = 5
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -110,7 +110,8 @@ def run(scenario: Scenario) -> Result:
 
 
 def figures_of(scenario: Scenario, folder: Path, began_ns: int, busy: BusyTime) -> dict[str, float]:
-    """Of a run that came to its end; none of another. `budget us`: what `topos.cost` reckons for as many packets."""
+    """Of a run that came to its end; none of another. `budget us`: what `mrc_testbed.topos.cost` reckons for as many
+    packets."""
     history = [json.loads(line) for line in (folder / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     moments = [line["t_ns"] for line in history if line["op"] == "workload"]
     if len(moments) < 2 or not (folder / "fidelity.json").exists():

@@ -21,13 +21,13 @@ import mininet.log
 from mininet.link import TCLink
 from mininet.net import Mininet
 
-from testbed.fabric import capabilities, trials
-from testbed.fabric.batch import IP, run_batch
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import run_isolated
-from topos.plan import Plan, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities, trials
+from mrc_testbed.testbed.fabric.batch import IP, run_batch
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 
 SHAPE = Shape(planes=4, t0_groups=4, t1=4, hosts_per_t0=8, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 UP_TARGET = 4.0

@@ -14,9 +14,9 @@ import cProfile
 import pstats
 from time import thread_time_ns
 
-from hosts.common.events import WriteCompleted
-from hosts.core.config import EndpointConfig
-from hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.common.events import WriteCompleted
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.endpoint import Endpoint
 
 PLANES = 4
 UPLINKS = 8

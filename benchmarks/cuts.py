@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.recovery import recoveries
-from testbed.checks.statistics import statistic
-from testbed.checks.windows import outages
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.rundir.results import run_folders
 
 TARGET = 3.0
 """Wanted of the median, in round trips of full packets: senders lose those, and each takes its time on four links. Base

@@ -20,19 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.nodes import start_on
-from testbed.cpus import usable_cpus
-from testbed.fabric import capabilities, trials
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import run_isolated
-from testbed.rundir.recorder import Recorder
-from testbed.runner.daemon import DaemonProcess
-from testbed.runner.loop import RealTimeLoop
-from testbed.runner.setup import configuration, connect_qps
-from testbed.runner.team import Team
-from testbed.scenario import load_scenario_text
-from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
-from topos.plan import build_plan
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.fabric import capabilities, trials
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.daemon import DaemonProcess
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.setup import configuration, connect_qps
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
+from mrc_testbed.topos.plan import build_plan
 
 TARGET = 0.5
 PAIRS = 4

@@ -27,20 +27,20 @@ from typing import IO, Any
 
 from rich.console import Console
 
-from testbed.errors import ExitCode, TestbedError
-from testbed.fabric import capabilities
-from testbed.fabric.forker import Child, Forker
-from testbed.fabric.sandbox import run_isolated
-from testbed.live.choose import progress_for
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.runner.daemon import DaemonProcess
-from testbed.runner.fidelity import MachineWatch
-from testbed.runner.kernel_world import KernelWorld
-from testbed.runner.options import fabric_options
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.world import OnEvent
-from testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.errors import ExitCode, TestbedError
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.forker import Child, Forker
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.live.choose import progress_for
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.runner.daemon import DaemonProcess
+from mrc_testbed.testbed.runner.fidelity import MachineWatch
+from mrc_testbed.testbed.runner.kernel_world import KernelWorld
+from mrc_testbed.testbed.runner.options import fabric_options
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.world import OnEvent
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 
 WINDOW_NS = 2_000_000_000
 SETTLE_NS = 300_000_000
@@ -58,7 +58,7 @@ workload: [{train: {hosts: all, steps: STEPS, compute: 0s, allreduce: 4MiB}}]
 STEP_S = 1.5
 """Of the ring of SCENARIO, about."""
 HERE = Path(__file__).resolve().parents[1]
-_CORE = "from hosts import compiled; compiled.use_what_fits(); print(compiled.in_use())"
+_CORE = "from mrc_testbed.hosts import compiled; compiled.use_what_fits(); print(compiled.in_use())"
 
 
 class NotComparable(TestbedError):
@@ -105,7 +105,7 @@ class MeasuredWorld(KernelWorld):
 
             def start_daemon(_, host: str, control: int, log: IO[bytes]) -> Child:  # noqa: N805
                 source = self.source_of(host)
-                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, str(source)))
+                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, str(source / "src")))
                 return forker.fork(host, self._fabric.pids[host], control, log)
 
         sources: Any = Sources()
@@ -225,9 +225,12 @@ def _require_same_core(other: Path) -> None:
 
 
 def _core(checkout: Path) -> str:
-    if not (checkout / "hosts/compiled.py").is_file():
-        raise NotComparable(f"{checkout}: it has no hosts/compiled.py; give a checkout of this project")
-    done = subprocess.run([sys.executable, "-c", _CORE], cwd=checkout, stdout=subprocess.PIPE, text=True, check=True)
+    source = checkout / "src"
+    if not (source / "mrc_testbed").is_dir():
+        raise NotComparable(f"{checkout}: it has no src/mrc_testbed; give a checkout of this project")
+    command = [sys.executable, "-c", _CORE]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
 
 

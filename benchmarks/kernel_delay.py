@@ -23,13 +23,13 @@ from typing import IO
 
 from benchmarks.bulk_tcp import PAYLOAD_BYTES, SEGMENT_BYTES
 from benchmarks.nodes import start_on
-from testbed.fabric import capabilities, trials
-from testbed.fabric.commands import MTU
-from testbed.fabric.delay import DelayStats, KernelDelay
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import run_isolated
-from topos.plan import SID_DEVICE, Host, Plan, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities, trials
+from mrc_testbed.testbed.fabric.commands import MTU
+from mrc_testbed.testbed.fabric.delay import DelayStats, KernelDelay
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.plan import SID_DEVICE, Host, Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 
 LOADS_PPS = (1_600, 4_500, 12_000)
 FLOWS = 4

@@ -27,20 +27,20 @@ from statistics import median
 
 from rich.console import Console
 
-from testbed.fabric import capabilities
-from testbed.fabric.sandbox import run_isolated
-from testbed.live.live import Live
-from testbed.live.model import LiveModel
-from testbed.live.terminal import Terminal
-from testbed.live.tty import Tty
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.runner.events import RunEvent, StepsDone
-from testbed.runner.kernel_world import KernelWorld
-from testbed.runner.options import fabric_options
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import Screen
-from testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.live.live import Live
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.live.terminal import Terminal
+from mrc_testbed.testbed.live.tty import Tty
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.runner.events import RunEvent, StepsDone
+from mrc_testbed.testbed.runner.kernel_world import KernelWorld
+from mrc_testbed.testbed.runner.options import fabric_options
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.progress import Screen
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 
 RUNS = 2
 MAX_SHARE = 0.03

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.sandbox import network_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from stretch import stretched
 
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.pages.report.write import report_text
-from testbed.report.summary import summary_text
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.pages.report.write import report_text
+from mrc_testbed.testbed.report.summary import summary_text
 
 
 def main() -> None:

@@ -27,13 +27,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from testbed.fabric import capabilities
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import BgpOptions, FabricOptions
-from testbed.fabric.port_rules import PortRule
-from testbed.fabric.sandbox import network_of, run_isolated
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.fabric.sandbox import network_of, run_isolated
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 RUNS = 10
 FLOWS, RATE_HZ, PORT, FIRST_PORT = 8, 64, 9, 40_000

@@ -21,13 +21,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.judge import VERDICT_FILE, read_verdict
-from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
-from testbed.checks.scale import number
-from testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
-from testbed.errors import TestbedError
-from testbed.scenario import load_scenario
-from testbed.scenario.shipped import shipped_named
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
+from mrc_testbed.testbed.errors import TestbedError
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario.shipped import shipped_named
 
 KEPT = Path(__file__).with_name("paper-rounds.jsonl")
 _BOUND = re.compile(r"(>=|<=|>|<) ([0-9.]+)")

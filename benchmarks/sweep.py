@@ -20,14 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from testbed.app.batch import Repetitions, load_cases
-from testbed.scenario.axes import Sweep
-from testbed.sweep.folder import SweepFolder
-from testbed.sweep.plan import plan_sweep
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.sweep.folder import SweepFolder
+from mrc_testbed.testbed.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[1]
 SMALL = ROOT / "tests" / "unit" / "small_virtual.yaml"
-MAIN = (sys.executable, "-m", "testbed")
+MAIN = (sys.executable, "-m", "mrc_testbed")
 GATHERED = 1000
 WORKERS = 2
 MOST_OVERHEAD_S, MOST_GATHER_S, MOST_GATHER_MB = 0.3, 10.0, 500.0

@@ -27,11 +27,11 @@ from pathlib import Path
 from time import monotonic, process_time
 
 from benchmarks.transports import COMMAND, cost_of
-from testbed.runner.events import PhaseBegins, PortsSampled, RunEvent, WorkloadBegins
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import Silent
-from testbed.runner.virtual_world import VirtualWorld
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.runner.events import PhaseBegins, PortsSampled, RunEvent, WorkloadBegins
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
+from mrc_testbed.testbed.scenario import load_scenario
 
 QUICKSTART = Path(__file__).parents[1] / "scenarios" / "quickstart.yaml"
 
@@ -62,7 +62,7 @@ def virtual(file: Path, changes: list[str], folder: Path, profile: bool) -> None
     """Run here, and say what it took."""
     scenario = load_scenario(file, [*changes, "world=virtual"])
     watch, profiler = Stopwatch(), cProfile.Profile()
-    gc.disable()  # as testbed.app.places does
+    gc.disable()  # as mrc_testbed.testbed.app.places does
     began_s, began_wall_s = process_time(), monotonic()
     with profiler if profile else nullcontext():
         status = run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), watch)

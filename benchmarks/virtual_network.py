@@ -15,14 +15,14 @@ import cProfile
 import pstats
 from time import thread_time_ns
 
-from hosts import wire
-from hosts.udp import PORT
-from testbed.fabric.options import FabricOptions
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.nic import Nic
-from testbed.virtual.scheduler import Scheduler
-from topos.plan import Host, build_plan
-from topos.shape import Shape
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.udp import PORT
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Host, build_plan
+from mrc_testbed.topos.shape import Shape
 
 SHAPE = Shape(planes=4, t0_groups=2, t1=8, hosts_per_t0=4, port_rate_bps=100_000_000_000, rtt_ns=10_000)
 PACKET_NS = 340

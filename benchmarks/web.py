@@ -10,13 +10,13 @@ import os
 import time
 from pathlib import Path
 
-from testbed.fabric.options import FabricOptions
-from testbed.live.layout import EVERY_S
-from testbed.live.model import LiveModel
-from testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
-from testbed.scenario import Scenario, load_scenario, load_scenario_text
-from testbed.web.server_process import ServerProcess
-from topos.plan import Plan
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.live.layout import EVERY_S
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
+from mrc_testbed.testbed.scenario import Scenario, load_scenario, load_scenario_text
+from mrc_testbed.testbed.web.server_process import ServerProcess
+from mrc_testbed.topos.plan import Plan
 
 FRAMES = 500
 LARGE = """

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.compare.figures import FIGURES
-from testbed.compare.tolerances import TOLERANCES
+from mrc_testbed.testbed.compare.figures import FIGURES
+from mrc_testbed.testbed.compare.tolerances import TOLERANCES
 
 _FIGURE = {figure.key: figure for figure in FIGURES}
 COLUMNS = {

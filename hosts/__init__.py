@@ -1,5 +1,5 @@
 """The protocols and the daemons that speak them."""
 
-from hosts import compiled
+from mrc_testbed.hosts import compiled
 
 compiled.use_what_fits()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.control import CommandError, Request, number_in, text_in
-from hosts.core.config import EndpointConfig, QpAttributes
-from hosts.core.endpoint import Endpoint
-from hosts.denylist import Denylist
-from hosts.ktcp.attributes import TcpQpAttributes
-from hosts.ktcp.endpoint import TcpConfig, TcpEndpoint
-from hosts.ktcp.kernel import tune_namespace
-from hosts.network import DatagramNetwork, Network, PeerPorts, PeerRow, SocketNetwork, read_ports
-from hosts.plugins import LoadedPlugins
-from hosts.rc.config import RcAttributes, RcConfig
-from hosts.rc.endpoint import RcEndpoint
-from hosts.rc.wire import CLASS_DATA
-from hosts.settings import OF_ALL_PACKETS, read_settings
-from hosts.udp import Source
-from hosts.wire import CLASS_TRIMMABLE
-from hosts.wiring import Wiring
+from mrc_testbed.hosts.control import CommandError, Request, number_in, text_in
+from mrc_testbed.hosts.core.config import EndpointConfig, QpAttributes
+from mrc_testbed.hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.denylist import Denylist
+from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
+from mrc_testbed.hosts.ktcp.endpoint import TcpConfig, TcpEndpoint
+from mrc_testbed.hosts.ktcp.kernel import tune_namespace
+from mrc_testbed.hosts.network import DatagramNetwork, Network, PeerPorts, PeerRow, SocketNetwork, read_ports
+from mrc_testbed.hosts.plugins import LoadedPlugins
+from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
+from mrc_testbed.hosts.rc.endpoint import RcEndpoint
+from mrc_testbed.hosts.rc.wire import CLASS_DATA
+from mrc_testbed.hosts.settings import OF_ALL_PACKETS, read_settings
+from mrc_testbed.hosts.udp import Source
+from mrc_testbed.hosts.wire import CLASS_TRIMMABLE
+from mrc_testbed.hosts.wiring import Wiring
 
 Make = Callable[[Request, LoadedPlugins, Wiring], Network]
 """Raises CommandError or CoreError for fields that cannot be, OSError for sockets that cannot be made."""

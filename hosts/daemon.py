@@ -1,8 +1,9 @@
 """The process on each host: one loop around the endpoint, its sockets, its rank program and the control channel.
 
-A run forks its daemons (hosts.forker); alone one starts as `python -m hosts.daemon --control-fd N`, where N is the
-daemon's end of a Unix stream socket pair. It exits with 0 after `stop`, and at once when the other end is closed, for
-then the runner is gone; with 1 after an error in itself or in a plugin, of which a `fatal` event tells.
+A run forks its daemons (mrc_testbed.hosts.forker); alone one starts as `python -m mrc_testbed.hosts.daemon
+--control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits with 0 after `stop`, and at once
+when the other end is closed, for then the runner is gone; with 1 after an error in itself or in a plugin, of which a
+`fatal` event tells.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import sys
 import traceback
 from time import monotonic_ns
 
-from hosts.control import ControlChannel
-from hosts.session import Session
-from hosts.turns import Turns
-from hosts.udp import Timer
+from mrc_testbed.hosts.control import ControlChannel
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.turns import Turns
+from mrc_testbed.hosts.udp import Timer
 
 
 class Daemon:
@@ -55,8 +56,8 @@ def serve(control: socket.socket) -> int:
 
 
 def main() -> int:
-    """Entry point of `python -m hosts.daemon`."""
-    parser = argparse.ArgumentParser(prog="hosts.daemon", description="MRC endpoint of one host")
+    """Entry point of `python -m mrc_testbed.hosts.daemon`."""
+    parser = argparse.ArgumentParser(prog="mrc_testbed.hosts.daemon", description="MRC endpoint of one host")
     parser.add_argument("--control-fd", type=int, required=True, help="the daemon's end of a Unix stream socket pair")
     return serve(socket.socket(fileno=parser.parse_args().control_fd))
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Protocol
 
-from hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
-from hosts.wiring import PacketReceiver
+from mrc_testbed.hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
+from mrc_testbed.hosts.wiring import PacketReceiver
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hosts.control import CommandError, number_in, text_in
-from hosts.core.endpoint import Endpoint
-from hosts.udp import Address
+from mrc_testbed.hosts.control import CommandError, number_in, text_in
+from mrc_testbed.hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.udp import Address
 
 
 class Denylist:

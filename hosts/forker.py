@@ -6,9 +6,9 @@ Because of the process between them a daemon becomes a child of the runner, whic
 for it. The pages of the loaded code are shared: 64 daemons answer after 0.26 s and take 2.7 MB each, in place of 3.0 s
 and 12.2 MB.
 
-Started as `python -m hosts.forker REQUESTS`, where REQUESTS is its end of a Unix seqpacket pair. A request is the name
-of a host with three descriptors: a network namespace, the daemon's end of its control channel, a log. The answer is
-`{"pid": N}` or `{"error": TEXT}`. It exits when the other end is closed; its daemons go on.
+Started as `python -m mrc_testbed.hosts.forker REQUESTS`, where REQUESTS is its end of a Unix seqpacket pair. A request
+is the name of a host with three descriptors: a network namespace, the daemon's end of its control channel, a log. The
+answer is `{"pid": N}` or `{"error": TEXT}`. It exits when the other end is closed; its daemons go on.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import sys
 import traceback
 from typing import NoReturn
 
-from hosts.control import FORK_MESSAGE_BYTES
-from hosts.daemon import serve
+from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
+from mrc_testbed.hosts.daemon import serve
 
 _CLONE_NEWNET = 0x40000000
 _PR_SET_NAME = 15
@@ -86,7 +86,7 @@ def _become_daemon(name: bytes, network: int, control: int, log: int) -> NoRetur
 
 
 def main() -> int:
-    """Entry point of `python -m hosts.forker`."""
+    """Entry point of `python -m mrc_testbed.hosts.forker`."""
     gc.disable()
     gc.freeze()
     fork_daemons(socket.socket(fileno=int(sys.argv[1])))

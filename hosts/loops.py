@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import Any
 
-from hosts.delay import ArrivalLine, DelayLine
-from hosts.network import DatagramNetwork, Network, SocketNetwork
-from hosts.session import Session
-from hosts.transport import EndpointLike
-from hosts.udp import MAX_DATAGRAM_BYTES
+from mrc_testbed.hosts.delay import ArrivalLine, DelayLine
+from mrc_testbed.hosts.network import DatagramNetwork, Network, SocketNetwork
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.transport import EndpointLike
+from mrc_testbed.hosts.udp import MAX_DATAGRAM_BYTES
 
 RECEIVE_BATCH = 64
 """Packets read in one turn, so that timers and sending are never put off for longer than some 2 ms."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.control import CommandError, Fields, number_in, text_in
-from hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
-from hosts.udp import PORT, Address, canonical
-from hosts.wiring import CarrierWatch, PacketReceiver, PacketSender
+from mrc_testbed.hosts.control import CommandError, Fields, number_in, text_in
+from mrc_testbed.hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
+from mrc_testbed.hosts.udp import PORT, Address, canonical
+from mrc_testbed.hosts.wiring import CarrierWatch, PacketReceiver, PacketSender
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class DatagramNetwork(Network):
     packets_in: int = 0
     """Datagrams from peers that the endpoint was given."""
     packets_late: int = 0
-    """Of these, those that it was given `hosts.loops.LATE_RTTS` or more after they had arrived."""
+    """Of these, those that it was given `mrc_testbed.hosts.loops.LATE_RTTS` or more after they had arrived."""
 
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""

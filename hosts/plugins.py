@@ -22,12 +22,12 @@ from hashlib import sha256
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from hosts.common.errors import PluginError
-from hosts.control import CommandError, text_in
-from hosts.core.cc import ALGORITHMS
-from hosts.core.evselect import SELECTIONS
-from hosts.core.plugins import Plugins
-from hosts.load_limit import SlowLoad, load_limit
+from mrc_testbed.hosts.common.errors import PluginError
+from mrc_testbed.hosts.control import CommandError, text_in
+from mrc_testbed.hosts.core.cc import ALGORITHMS
+from mrc_testbed.hosts.core.evselect import SELECTIONS
+from mrc_testbed.hosts.core.plugins import Plugins
+from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
 
 BUILT_IN: dict[str, Mapping[str, object]] = {"congestion_control": ALGORITHMS, "ev_selection": SELECTIONS}
 """By kind: the names that a plugin cannot have."""

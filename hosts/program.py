@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
-from hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
-from hosts.program_io import CompletedReport, IntervalReport, RankPrograms, Report, StepReport, Transport
-from hosts.stream import Content, Incoming, Outgoing, StreamError
+from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
+from mrc_testbed.hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
+from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, RankPrograms, Report, StepReport, Transport
+from mrc_testbed.hosts.stream import Content, Incoming, Outgoing, StreamError
 
 SLICE_BYTES = 1 << 16
 """Work done at one go: 64 KiB of XOR are 0.2 ms, short against the 5 ms of the fastest retransmission timer."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from hosts.stream import GRAIN_NS, ReceivedInterval
+from mrc_testbed.hosts.stream import GRAIN_NS, ReceivedInterval
 
 
 class Transport(Protocol):

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.common.errors import PeerAttributeError, QpStateError
-from hosts.control import CommandError, Fields, number_in, text_in
-from hosts.network import Network
-from hosts.operations import ProgramError
-from hosts.transport import EndpointLike, RemoteQp
+from mrc_testbed.hosts.common.errors import PeerAttributeError, QpStateError
+from mrc_testbed.hosts.control import CommandError, Fields, number_in, text_in
+from mrc_testbed.hosts.network import Network
+from mrc_testbed.hosts.operations import ProgramError
+from mrc_testbed.hosts.transport import EndpointLike, RemoteQp
 
 
 @dataclass(slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from hosts.common.events import QpError
-from hosts.common.stalls import StallEnded
-from hosts.control import Fields
-from hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
-from hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
+from mrc_testbed.hosts.common.events import QpError
+from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.control import Fields
+from mrc_testbed.hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
+from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
 Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError | StallEnded
 """Events that go to the runner; the others go to the program."""

@@ -11,29 +11,29 @@ from collections.abc import Callable
 from time import process_time_ns
 from typing import Protocol
 
-from hosts.common.errors import CoreError
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.configure import configured
-from hosts.control import CommandError, Fields, Request
-from hosts.core.events import Event
-from hosts.network import Network
-from hosts.operations import ProgramError
-from hosts.plugins import LoadedPlugins
-from hosts.program import Program
-from hosts.program_io import RankPrograms
-from hosts.qps import NamedQp, NamedQps, QpTransport
-from hosts.reports import describe, describe_report
-from hosts.stream import GRAIN_NS
-from hosts.udp import Lateness
-from hosts.warmup import WarmUp
-from hosts.wiring import KernelWiring, Wiring
+from mrc_testbed.hosts.common.errors import CoreError
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.configure import configured
+from mrc_testbed.hosts.control import CommandError, Fields, Request
+from mrc_testbed.hosts.core.events import Event
+from mrc_testbed.hosts.network import Network
+from mrc_testbed.hosts.operations import ProgramError
+from mrc_testbed.hosts.plugins import LoadedPlugins
+from mrc_testbed.hosts.program import Program
+from mrc_testbed.hosts.program_io import RankPrograms
+from mrc_testbed.hosts.qps import NamedQp, NamedQps, QpTransport
+from mrc_testbed.hosts.reports import describe, describe_report
+from mrc_testbed.hosts.stream import GRAIN_NS
+from mrc_testbed.hosts.udp import Lateness
+from mrc_testbed.hosts.warmup import WarmUp
+from mrc_testbed.hosts.wiring import KernelWiring, Wiring
 
 SNAPSHOT_NS = 200_000_000
 """Five snapshots a second."""
 
 
 class RunnerChannel(Protocol):
-    """The way to the runner: hosts.control.ControlChannel."""
+    """The way to the runner: mrc_testbed.hosts.control.ControlChannel."""
 
     def send(self, fields: Fields) -> None:
         """Send one line."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hosts.control import Request
+from mrc_testbed.hosts.control import Request
 
 NUMBERS = {
     "ev_active": 1,

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hosts.blocks import PERIOD, Block, random_period
+from mrc_testbed.hosts.blocks import PERIOD, Block, random_period
 
 GRAIN_NS = 100_000_000
 """Figures of a stream are reported for stretches of this length, counted from the start of the program on all hosts."""
@@ -105,7 +105,7 @@ class Outgoing:
 
 class Incoming:
     """The receiving end. `take_placed`: the bytes placed so far up to the mark that it was given last, and the next
-    mark (hosts.common.placed)."""
+    mark (mrc_testbed.hosts.common.placed)."""
 
     def __init__(
         self,

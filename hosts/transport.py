@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hosts.common.figures import PathReport, QpFlow, QpPackets
-from hosts.control import Fields
-from hosts.core.events import Event
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.control import Fields
+from mrc_testbed.hosts.core.events import Event
 
 
 class LocalQp(Protocol):
@@ -35,7 +35,7 @@ class RemoteQp(Protocol):
 class EndpointLike(Protocol):
     """One host's endpoint. Times are integer nanoseconds of CLOCK_MONOTONIC, QPs go by their number on this host.
 
-    Errors of its own are `hosts.common.errors.CoreError`: the session answers a command with their text.
+    Errors of its own are `mrc_testbed.hosts.common.errors.CoreError`: the session answers a command with their text.
     """
 
     def open_qp(self, peer: int, region_bytes: int) -> LocalQp:

@@ -10,11 +10,11 @@ import select
 from collections.abc import Sequence
 from time import monotonic_ns
 
-from hosts.control import ControlChannel
-from hosts.loops import TransportLoop, loop_of
-from hosts.network import Network
-from hosts.session import Session
-from hosts.udp import Timer
+from mrc_testbed.hosts.control import ControlChannel
+from mrc_testbed.hosts.loops import TransportLoop, loop_of
+from mrc_testbed.hosts.network import Network
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.udp import Timer
 
 
 class Turns:

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
-from hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
-from hosts.stamps import ArrivalClock
+from mrc_testbed.hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
+from mrc_testbed.hosts.stamps import ArrivalClock
 
 PORT = 4791
 """UDP destination port of RoCEv2, which MRC keeps (docs/protocol.md, "On the wire")."""

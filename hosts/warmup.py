@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hosts.common.figures import PathReport
-from hosts.control import CommandError, Fields
-from hosts.network import Network
+from mrc_testbed.hosts.common.figures import PathReport
+from mrc_testbed.hosts.control import CommandError, Fields
+from mrc_testbed.hosts.network import Network
 
 _MIN_PROBE_PERIOD_NS = 10_000_000
 _PROBE_PERIOD_RTTS = 4

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from hosts.carrier import Carrier
-from hosts.udp import Datagram, RxSocket, SenderSet, Source, TxSocket
+from mrc_testbed.hosts.carrier import Carrier
+from mrc_testbed.hosts.udp import Datagram, RxSocket, SenderSet, Source, TxSocket
 
 
 class CarrierWatch(Protocol):
@@ -64,13 +64,13 @@ class Wiring(Protocol):
         """Of ports 0 to `planes` - 1."""
 
     def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> PacketReceiver:
-        """As hosts.udp.RxSocket. `hosts`: host number by where each peer sends from."""
+        """As mrc_testbed.hosts.udp.RxSocket. `hosts`: host number by where each peer sends from."""
 
     def sender(self, address: str, udp_port: int, default_class: int) -> PacketSender:
-        """As hosts.udp.TxSocket: one source for all packets."""
+        """As mrc_testbed.hosts.udp.TxSocket: one source for all packets."""
 
     def sender_set(self, own: Mapping[str, str], default_class: int) -> PacketSender:
-        """As hosts.udp.SenderSet: a source port for each QP."""
+        """As mrc_testbed.hosts.udp.SenderSet: a source port for each QP."""
 
 
 class KernelWiring:

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.cpus import usable_cpus
-from testbed.state import state_paths
-from topos.budget import Capacity, budget, usual_capacity
-from topos.cost import MRC, Load
-from topos.shape import Shape
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.state import state_paths
+from mrc_testbed.topos.budget import Capacity, budget, usual_capacity
+from mrc_testbed.topos.cost import MRC, Load
+from mrc_testbed.topos.shape import Shape
 
 FILE = "calibration.json"
 _USUAL_CPUS = 2

@@ -1,5 +1,5 @@
-"""The command `mrc-testbed`: registers the commands (testbed.commands) and turns every error into one line and a
-status."""
+"""The command `mrc-testbed`: registers the commands (mrc_testbed.testbed.commands) and turns every error into one
+line and a status."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from hosts import compiled
-from testbed.commands import errors, lesson, sweep
-from testbed.commands.bounds import bounds
-from testbed.commands.calibrate import calibrate
-from testbed.commands.compare import compare
-from testbed.commands.decode import decode
-from testbed.commands.fabric import attach, shell, topo_show
-from testbed.commands.hunt import hunt
-from testbed.commands.machine import clean, doctor
-from testbed.commands.options import example
-from testbed.commands.paper import paper
-from testbed.commands.plan import plan
-from testbed.commands.replay import replay
-from testbed.commands.report import report
-from testbed.commands.results import ResultsGroup, list_results, remove_results
-from testbed.commands.run import run
-from testbed.commands.scenarios import copy, list_shipped, show
-from testbed.commands.validate import schema, validate
-from testbed.commands.worlds import worlds
-from testbed.consent import known_code_alone
-from testbed.errors import ExitCode, end_for, lack_of
-from testbed.interrupts import unwrapped
-from testbed.terminal import say
-from testbed.version import version_line
+from mrc_testbed.hosts import compiled
+from mrc_testbed.testbed.commands import errors, lesson, sweep
+from mrc_testbed.testbed.commands.bounds import bounds
+from mrc_testbed.testbed.commands.calibrate import calibrate
+from mrc_testbed.testbed.commands.compare import compare
+from mrc_testbed.testbed.commands.decode import decode
+from mrc_testbed.testbed.commands.fabric import attach, shell, topo_show
+from mrc_testbed.testbed.commands.hunt import hunt
+from mrc_testbed.testbed.commands.machine import clean, doctor
+from mrc_testbed.testbed.commands.options import example
+from mrc_testbed.testbed.commands.paper import paper
+from mrc_testbed.testbed.commands.plan import plan
+from mrc_testbed.testbed.commands.replay import replay
+from mrc_testbed.testbed.commands.report import report
+from mrc_testbed.testbed.commands.results import ResultsGroup, list_results, remove_results
+from mrc_testbed.testbed.commands.run import run
+from mrc_testbed.testbed.commands.scenarios import copy, list_shipped, show
+from mrc_testbed.testbed.commands.validate import schema, validate
+from mrc_testbed.testbed.commands.worlds import worlds
+from mrc_testbed.testbed.consent import known_code_alone
+from mrc_testbed.testbed.errors import ExitCode, end_for, lack_of
+from mrc_testbed.testbed.interrupts import unwrapped
+from mrc_testbed.testbed.terminal import say
+from mrc_testbed.testbed.version import version_line
 
 app = typer.Typer(
     name="mrc-testbed",

@@ -1,4 +1,5 @@
-"""Whether the caller has asked for the code that a scenario names: the plugins beside it (testbed.scenario.plugins)."""
+"""Whether the caller has asked for the code that a scenario names: the plugins beside it
+(mrc_testbed.testbed.scenario.plugins)."""
 
 from __future__ import annotations
 

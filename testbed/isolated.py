@@ -3,15 +3,17 @@
 A folder that somebody sent may hold a `socket.py`, and Python looks into the current folder first for `python -m` and
 `python -c`. So each Python that this program starts is isolated (`-I`), and finds modules where this one does.
 
-Loaded before anything else by `testbed.__main__`: it imports what Python has loaded by then, and nothing more. So it
-has no `from __future__` either, which is a module, too.
+Loaded before anything else by `mrc_testbed.__main__`: it imports what Python has loaded by then, and nothing more. So
+it has no `from __future__` either, which is a module, too.
 """
 
 import os
 import sys
 
-PLACE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-"""The folder that contains `testbed`: the checkout, or the folder of installed packages."""
+import mrc_testbed
+
+PLACE = os.path.dirname(os.path.dirname(os.path.realpath(mrc_testbed.__file__)))
+"""The folder that contains `mrc_testbed`: `src` of the checkout, or the folder of installed packages."""
 _START = """\
 import sys
 ours = {path!r}
@@ -25,8 +27,8 @@ runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 def leave_out_the_current_folder() -> None:
     """From now on this process, and what it starts, looks for modules and programs in folders with absolute names.
 
-    What `PYTHONPATH` names by an absolute path is the user's own word, and stays. So does a checkout of this project
-    that is the current folder.
+    What `PYTHONPATH` names by an absolute path is the user's own word, and stays. So does the folder that contains
+    `mrc_testbed`, if it is the current one.
     """
     left_out = [each for each in _listed("PYTHONPATH") if not os.path.isabs(each)]
     here = {os.path.abspath(each) for each in left_out}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 if TYPE_CHECKING:
-    from testbed.app.finished import FinishedRun
+    from mrc_testbed.testbed.app.finished import FinishedRun
 
 _ANSWERS = ("fail", "xfail", "skip")
 """What an inconclusive run makes of a test after the last try."""
@@ -72,11 +72,11 @@ class Testbed:
         ScenarioError for mistakes of the scenario, MissingCapability if the machine lacks something.
         """
         __tracebackhide__ = True  # pytest then shows the test's own line
-        from testbed.app.finished import FinishedRun
-        from testbed.app.run import run_scenario
-        from testbed.errors import ExitCode, TestbedError
-        from testbed.report.console import open_console
-        from testbed.scenario import load_scenario
+        from mrc_testbed.testbed.app.finished import FinishedRun
+        from mrc_testbed.testbed.app.run import run_scenario
+        from mrc_testbed.testbed.errors import ExitCode, TestbedError
+        from mrc_testbed.testbed.report.console import open_console
+        from mrc_testbed.testbed.scenario import load_scenario
 
         if retries is not None and retries < 0:
             raise ValueError(f"retries must be 0 or more, not {retries}")

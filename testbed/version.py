@@ -14,7 +14,7 @@ from pathlib import Path
 
 NAME = "mrc-testbed"
 PLACE = Path(__file__).resolve().parents[1]
-"""The folder that contains `testbed`: the checkout, or the folder of installed packages."""
+"""The folder that contains `testbed`: the checkout, or the installed package."""
 COMMIT_FILE = Path("testbed", "commit.txt")
 """In a wheel: the commit it was built from."""
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -36,7 +36,7 @@ def commit(place: Path = PLACE) -> str | None:
 
 
 def _is_checkout(place: Path) -> bool:
-    """True for a checkout of the project; a folder of installed packages may be in another repository, but has no
+    """True for a checkout of the project; an installed package may lie in another repository, but has no
     pyproject.toml."""
     return (place / ".git").exists() and (place / "pyproject.toml").exists()
 

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from hosts import wire
+from mrc_testbed.hosts import wire
+from mrc_testbed.topos import usid
 from tests.vectors import VECTORS
-from topos import usid
 
 OUTER = usid.outer_address(usid.Segments(plane=1, t0_src=0, t1=2, t0_dst=3, downlink=1))
 PATH = usid.PathId(plane=1, uplink=2)

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from hosts import compiled
+from mrc_testbed.hosts import compiled
 from tests.heavy import HeavyFirst
 from tests.retry import RetryPlugin
 

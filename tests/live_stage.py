@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from testbed.live.model import LiveModel
-from testbed.pages.live.page import live_page
-from testbed.scenario import Scenario, load_scenario_text
-from testbed.web.__main__ import follow
-from testbed.web.channel import Channel, Closed, socket_pair
-from testbed.web.rpc import ANSWER, RpcClient
-from testbed.web.scene import scene
-from testbed.web.server import Server, Site
-from testbed.web.sse_state import FRAME, SCENE, VERDICT, SseState
-from topos.plan import build_plan
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.pages.live.page import live_page
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.web.__main__ import follow
+from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
+from mrc_testbed.testbed.web.rpc import ANSWER, RpcClient
+from mrc_testbed.testbed.web.scene import scene
+from mrc_testbed.testbed.web.server import Server, Site
+from mrc_testbed.testbed.web.sse_state import FRAME, SCENE, VERDICT, SseState
+from mrc_testbed.topos.plan import build_plan
 
 SMALL = """
 name: small

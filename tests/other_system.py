@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, cast
 
 ROOT = Path(__file__).parents[1]
-OURS = ("topos", "hosts", "testbed")
+ROOMS = ("topos", "hosts", "testbed")
 OF_UNIX = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 """Modules of the standard library that Windows does not have."""
 OF_LINUX = {"mininet", "pyroute2"}
@@ -77,7 +77,7 @@ def leave_linux() -> None:
         level: int = 0,
     ) -> ModuleType:
         importer = str((globals or {}).get("__name__", ""))
-        ours = importer.partition(".")[0] in OURS
+        ours = importer.startswith("mrc_testbed.")
         first = "" if level else name.partition(".")[0]
         if first in OF_LINUX or (ours and first in OF_UNIX):
             raise ModuleNotFoundError(f"{importer} imports {name}, which this system does not have", name=name)
@@ -114,7 +114,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 def ended(command: str) -> tuple[int, str]:
     """Call the program. Returns its exit status, and all that it printed."""
-    from testbed.cli import main
+    from mrc_testbed.testbed.cli import main
 
     sys.argv = ["mrc-testbed", *shlex.split(command)]
     printed, status = io.StringIO(), 0
@@ -129,8 +129,8 @@ def ended(command: str) -> tuple[int, str]:
 def refused_imports() -> dict[str, str]:
     """The modules of ours that cannot be imported, and why."""
     found = {}
-    files = (path.relative_to(ROOT) for room in OURS for path in sorted((ROOT / room).rglob("*.py")))
-    for module in (".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files):
+    files = (path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+    for module in (".".join(("mrc_testbed", *file.with_suffix("").parts)).removesuffix(".__init__") for file in files):
         try:
             importlib.import_module(module)
         except (ImportError, AttributeError) as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.scenario.faults import Fault
-from testbed.scenario.plugins.load import load_plugins
+from mrc_testbed.testbed.scenario.faults import Fault
+from mrc_testbed.testbed.scenario.plugins.load import load_plugins
 
 MTU_FAULT = Path(__file__).parents[1] / "docs/examples/mtu_fault.py"
 

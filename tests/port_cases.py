@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.fabric.port_counts import PortCounts
-from testbed.fabric.port_rules import PortRule
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
-from topos.shape import Shape
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.fabric.port_counts import PortCounts
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from mrc_testbed.topos.shape import Shape
 
 SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 """h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.pcap.raw import About, FrameKind, frame_header, head
+from mrc_testbed.testbed.pcap.raw import About, FrameKind, frame_header, head
 
 WALL_AHEAD_NS = 1_700_000_000_000_000_000
 """Wall time less CLOCK_MONOTONIC."""

@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MAIN = [sys.executable, "-m", "testbed"]
+MAIN = [sys.executable, "-m", "mrc_testbed"]
 STUB = shlex.join([sys.executable, str(HERE / "sweep_stub.py")])
 SCENARIO = """\
 name: stub

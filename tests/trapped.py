@@ -9,7 +9,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 MAIN = str(Path(sys.executable).with_name("mrc-testbed"))
-OURS = ("hosts", "testbed", "topos", "sitecustomize", "usercustomize", "conftest")
+OURS = ("mrc_testbed", "hosts", "testbed", "topos", "scenarios", "sitecustomize", "usercustomize", "conftest")
 TRAP = """\
 open({mark!r}, "w")
 raise SystemExit("a trap was run")

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.decode import dissector_path
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.names import NACK_REASONS, address_name, still_to_go
-from testbed.wireview.packet import Packet, parse
-from testbed.wireview.runs import runs_text
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.decode import dissector_path
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.names import NACK_REASONS, address_name, still_to_go
+from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.testbed.wireview.runs import runs_text
 
 NUMBERS = {
     "mrc.opcode": "opcode",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 
 A, RTX, TS = wire.ACK_REQUEST, wire.RETRANSMISSION, wire.TIMESTAMP
 Fields = dict[str, dict[str, Any]]

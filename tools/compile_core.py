@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+SOURCE = ROOT / "src"
+sys.path.insert(0, str(SOURCE))
 
-from hosts import compiled  # noqa: E402
-from testbed.cpus import usable_cpus  # noqa: E402
+from mrc_testbed.hosts import compiled  # noqa: E402
+from mrc_testbed.testbed.cpus import usable_cpus  # noqa: E402
 
 HEADERS = sysconfig.get_paths()["include"]
 FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
+PACKAGE = "mrc_testbed"
 ROOMS = ("hosts/common/", "hosts/core/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
@@ -58,7 +60,7 @@ _MARK = "if TYPE_CHECKING: from mypy_extensions import mypyc_attr\n"
 _MYPY_INI = """
 [mypy]
 strict = True
-[mypy-testbed.*,topos.*]
+[mypy-mrc_testbed.testbed.*,mrc_testbed.topos.*]
 ignore_missing_imports = True
 warn_return_any = False
 """
@@ -92,13 +94,13 @@ def for_mypyc(text: str) -> str:
 def copy_sources(to: Path) -> list[str]:
     """Write the copy for mypyc, which wants the types of all; returns what is to be compiled."""
     for source in compiled.sources():
-        target = to / source
+        target = to / PACKAGE / source
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(for_mypyc((ROOT / source).read_text(encoding="utf-8")), encoding="utf-8")
-    for folder in {each for source in compiled.sources() for each in Path(source).parents if each.name}:
-        (to / folder / "__init__.py").touch()
+    for folder in {each for source in compiled.sources() for each in Path(source).parents}:
+        (to / PACKAGE / folder / "__init__.py").touch()
     (to / "mypy.ini").write_text(_MYPY_INI, encoding="utf-8")
-    return compiled_files()
+    return [f"{PACKAGE}/{each}" for each in compiled_files()]
 
 
 def compiled_files() -> list[str]:
@@ -126,8 +128,12 @@ def compile_c(work: Path, name: str, sources: list[str], headers: list[str], tar
 
 def try_import(target: Path) -> None:
     """Raises CannotCompile unless the daemon can be imported with what is in `target`."""
-    program = "import sys; from hosts import compiled; compiled.use(sys.argv[1]); import hosts.daemon"
-    done = _run([sys.executable, "-c", program, str(target)], ROOT, **{compiled.SWITCH: "python"})
+    program = (
+        "import sys; from mrc_testbed.hosts import compiled; compiled.use(sys.argv[1]); import mrc_testbed.hosts.daemon"
+    )
+    done = _run(
+        [sys.executable, "-c", program, str(target)], ROOT, **{compiled.SWITCH: "python", "PYTHONPATH": str(SOURCE)}
+    )
     if done.returncode != 0:
         raise CannotCompile(f"what was compiled cannot be imported: {done.stderr.splitlines()[-1]}")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 from svg_chart import Panel, Series, drawing
 
-from testbed.report.frames.run import Run, load_run
-from testbed.rundir.results import run_folders
-from testbed.scenario.shipped import shipped
-from testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.report.frames.run import Run, load_run
+from mrc_testbed.testbed.rundir.results import run_folders
+from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.workloads.fairness import line_rate
 
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5

@@ -2,7 +2,7 @@
 
 Results carry over from packets and round trips, so a fabric too big for the machine is not refused: it runs slower,
 with a longer round trip, until its packets and turns fit. What they cost depends on the transport, for its endpoints do
-most of the work (`topos.cost`).
+most of the work (`mrc_testbed.topos.cost`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from topos.cost import COSTS, MRC, REST_CPUS, Load, cpus, full_load, turns_per_s
-from topos.shape import MIN_RATE_BPS, Shape
-from topos.units import count_text, rate_text, time_text
+from mrc_testbed.topos.cost import COSTS, MRC, REST_CPUS, Load, cpus, full_load, turns_per_s
+from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0, "mptcp": 17_000.0})
 """Data packets a second of the standard training, told by its ports at line rate, that two cores carry, by transport.

@@ -1,7 +1,7 @@
 """CPU time that a fabric takes of its machine: for packets, for turns of its endpoints, and for hosts at rest.
 
 Measured on two cores in CPython (docs/decisions/0047-budget-in-cpu-time.md). A slower machine does not change these
-numbers: it carries fewer CPUs of them (`topos.budget.Capacity`).
+numbers: it carries fewer CPUs of them (`mrc_testbed.topos.budget.Capacity`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topos.shape import Shape
+from mrc_testbed.topos.shape import Shape
 
 MRC = "mrc"
 TURNS_PER_RTT = 10
-"""Of a host, if its ports do not run dry between them (`hosts.loops`)."""
+"""Of a host, if its ports do not run dry between them (`mrc_testbed.hosts.loops`)."""
 PACKETS_PER_TURN = 1.5
-"""What a port over MRC has sent when half of its burst is gone and the next turn is due (`hosts.common.pacer`)."""
+"""What a port over MRC has sent when half of its burst is gone and the next turn is due
+(`mrc_testbed.hosts.common.pacer`)."""
 LEAST_TURN_NS = 50_000
-"""Turns are no closer (`hosts.loops`)."""
+"""Turns are no closer (`mrc_testbed.hosts.loops`)."""
 CONGESTED = 1.7
 """A packet of a flow that waits inside the network costs so many times as much: trims, NACKs, packets sent again."""
 REST_CPUS = 1.5e-3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from topos.plan import Host, Interface, Link, Plan, Switch
-from topos.shape import Shape
+from mrc_testbed.topos.plan import Host, Interface, Link, Plan, Switch
+from mrc_testbed.topos.shape import Shape
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:

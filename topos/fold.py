@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from topos.names import parse_switch, switch_name
-from topos.shape import Shape
+from mrc_testbed.topos.names import parse_switch, switch_name
+from mrc_testbed.topos.shape import Shape
 
 _PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)
 

@@ -1,6 +1,6 @@
 """Shape -> Plan: every name, number, address, link and route of the fabric, as data.
 
-A Plan is what the kernel must hold; `testbed.fabric` writes it and reads it back.
+A Plan is what the kernel must hold; `mrc_testbed.testbed.fabric` writes it and reads it back.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from enum import Enum, StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
 
-from topos import names, plain, usid
-from topos.shape import Shape
+from mrc_testbed.topos import names, plain, usid
+from mrc_testbed.topos.shape import Shape
 
 SID_DEVICE = "sid0"
 """The device of uSID routes. It never goes down; on `lo` the kernel would turn them into reject routes."""

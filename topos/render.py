@@ -1,7 +1,7 @@
 """A plan for people: `table`, `drawing` (terminal) and `svg`."""
 
-from topos.render_drawing import drawing
-from topos.render_svg import svg
-from topos.render_table import table
+from mrc_testbed.topos.render_drawing import drawing
+from mrc_testbed.topos.render_svg import svg
+from mrc_testbed.topos.render_table import table
 
 __all__ = ["drawing", "svg", "table"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from topos import names
-from topos.plan import Plan
+from mrc_testbed.topos import names
+from mrc_testbed.topos.plan import Plan
 
 MIN_WIDTH = 40
 """Minimum width of a useful drawing."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from topos import names
-from topos.plan import Plan
-from topos.units import plural, rate_text, time_text
+from mrc_testbed.topos import names
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.units import plural, rate_text, time_text
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c")
 """Okabe and Ito's colours, distinct for colour-blind people, without the yellow, which is invisible on white."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from topos import plain, usid
-from topos.budget import count_routes
-from topos.plan import Plan, Routing
-from topos.units import count_text, plural, rate_text, time_text
+from mrc_testbed.topos import plain, usid
+from mrc_testbed.topos.budget import count_routes
+from mrc_testbed.topos.plan import Plan, Routing
+from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
 WIDTH = 100
 """Width of the table; longer texts are wrapped."""

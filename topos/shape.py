@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from topos.units import rate_text, time_text
+from mrc_testbed.topos.units import rate_text, time_text
 
 MAX_PLANES = 16
 """A uSID has four bits for the plane."""
@@ -38,7 +38,7 @@ class Shape:
 
     Every host has one port per plane, to the T0 of its group there. Every T0 is linked to every T1 of its plane.
     `rtt_ns` is T, the round-trip time of the delay element, without serialisation on the links. Raises ShapeError if
-    the uSID plan cannot number the fabric (`topos.usid`).
+    the uSID plan cannot number the fabric (`mrc_testbed.topos.usid`).
     """
 
     planes: int
@@ -103,7 +103,8 @@ class Shape:
 
     @property
     def plane_bdp_packets(self) -> float:
-        """Packets per plane in one T. With few of them ports mark and trim in steps of a packet (`topos.budget`)."""
+        """Packets per plane in one T. With few of them ports mark and trim in steps of a packet
+        (`mrc_testbed.topos.budget`)."""
         return self.port_pps * self.rtt_ns / 1e9
 
 

@@ -5,8 +5,8 @@ The root checks what came and tells its sender, who ends the step only with that
 
 from dataclasses import dataclass
 
-from testbed.workloads.collective import Collective, Hop, Part
-from testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
 
 
 class Gather(Collective):

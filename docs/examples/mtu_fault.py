@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from testbed.faults.plugin import MTU, Unplanned
-from testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, State, Target, Targets
+from mrc_testbed.testbed.faults.plugin import MTU, Unplanned
+from mrc_testbed.testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, State, Target, Targets
 
 
 class LinkMtu(Lasting):

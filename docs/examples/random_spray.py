@@ -3,7 +3,7 @@
 The Protocol is `EvSelection` in hosts/core/evselect/base.py.
 """
 
-from hosts.core.evselect.base import NO_PLANE, EvSelection
+from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection
 
 
 class RandomSpray(EvSelection):

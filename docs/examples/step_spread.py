@@ -3,9 +3,9 @@
 A scenario asks for it as for ours: `step_spread.max <= 50ms during cut`.
 """
 
-from testbed.checks.steps import rank_steps, steps_in
-from testbed.expect import Metric
-from testbed.expect.vocabulary import Dimension, Job, Windows
+from mrc_testbed.testbed.checks.steps import rank_steps, steps_in
+from mrc_testbed.testbed.expect import Metric
+from mrc_testbed.testbed.expect.vocabulary import Dimension, Job, Windows
 
 
 def spreads(record, window):

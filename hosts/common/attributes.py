@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hosts.common.errors import PeerAttributeError
+from mrc_testbed.hosts.common.errors import PeerAttributeError
 
 
 def check_integers(values: Mapping[str, object], ranges: Mapping[str, tuple[int, int]]) -> None:

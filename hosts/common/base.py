@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sized
 from typing import Any, Generic, Protocol, TypeVar
 
-from hosts.common.pacer import Pacer
-from hosts.common.timers import NEVER, Timers
+from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.timers import NEVER, Timers
 
 
 class _Counted(Protocol):

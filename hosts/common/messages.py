@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 
 
 class Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.common.timers import NEVER
+from mrc_testbed.hosts.common.timers import NEVER
 
 
 class PlacedBytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from hosts.common.errors import QpStateError
-from hosts.common.transitions import step
+from mrc_testbed.hosts.common.errors import QpStateError
+from mrc_testbed.hosts.common.transitions import step
 
 
 class QpState(Enum):

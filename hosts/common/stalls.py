@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hosts.common.timers import NEVER
+from mrc_testbed.hosts.common.timers import NEVER
 
 LEAST_STALL_NS = 20_000_000
 """A shorter silence says more about the machine than about the network, however small T is."""

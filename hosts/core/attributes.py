@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hosts.common.attributes import check_integers
-from hosts.common.errors import PeerAttributeError
+from mrc_testbed.hosts.common.attributes import check_integers
+from mrc_testbed.hosts.common.errors import PeerAttributeError
 
 _RANGES = {
     "qpn": (0, (1 << 24) - 1),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hosts import wire
-from hosts.core.attributes import check_peer
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.core.attributes import check_peer
 
 PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the path MTU of the API's example."""
@@ -55,9 +55,9 @@ class EndpointConfig:
     max_wimm: int = 32
     """Most WRITE-with-immediate messages outstanding on a QP (API; 32: readers)."""
     congestion_control: str = DEFAULT_ALGORITHM
-    """A name in `hosts.core.cc.ALGORITHMS`, or of a plugin."""
+    """A name in `mrc_testbed.hosts.core.cc.ALGORITHMS`, or of a plugin."""
     ev_selection: str = DEFAULT_SELECTION
-    """A name in `hosts.core.evselect.SELECTIONS`, or of a plugin."""
+    """A name in `mrc_testbed.hosts.core.evselect.SELECTIONS`, or of a plugin."""
     switches_trim: bool = False
     """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
     dynamic_mpr: int = 0

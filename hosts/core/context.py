@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from hosts.common.pacer import Pacer
-from hosts.common.prng import Prng
-from hosts.common.timers import Timers
-from hosts.core.config import FRAME_BYTES, EndpointConfig
-from hosts.core.counters import Counters
-from hosts.core.events import Event
-from hosts.core.incast import Incast
-from hosts.core.paths import Path
-from hosts.core.plugins import NO_PLUGINS, Choices, Plugins
-from hosts.core.ports import LocalPorts
-from hosts.core.views import SenderView
-from hosts.wire import CLASS_CONTROL, DATA_HEADER_BYTES, ICRC_BYTES
+from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.common.timers import Timers
+from mrc_testbed.hosts.core.config import FRAME_BYTES, EndpointConfig
+from mrc_testbed.hosts.core.counters import Counters
+from mrc_testbed.hosts.core.events import Event
+from mrc_testbed.hosts.core.incast import Incast
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.plugins import NO_PLUGINS, Choices, Plugins
+from mrc_testbed.hosts.core.ports import LocalPorts
+from mrc_testbed.hosts.core.views import SenderView
+from mrc_testbed.hosts.wire import CLASS_CONTROL, DATA_HEADER_BYTES, ICRC_BYTES
 
 ControlPacket = tuple[Path, Callable[..., int], tuple[Any, ...], int]
 """Where it goes, `emit(buffer, now_ns, *arguments) -> size`, and the traffic class. Written when sent, so that it says

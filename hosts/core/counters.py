@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hosts.common.counting import Counted
-from hosts.core.reasons import Ignored, LossReason
-from hosts.wire import Refusal
+from mrc_testbed.hosts.common.counting import Counted
+from mrc_testbed.hosts.core.reasons import Ignored, LossReason
+from mrc_testbed.hosts.wire import Refusal
 
 
 def _per_loss() -> dict[Enum, int]:
@@ -61,7 +61,7 @@ class Counters(Counted):
     probes_answered: int = 0
     probe_responses_sent: int = 0
     control_dropped: int = 0
-    """Control packets that found the queue for them full, see `hosts.core.context.CONTROL_ROOM`."""
+    """Control packets that found the queue for them full, see `mrc_testbed.hosts.core.context.CONTROL_ROOM`."""
     port_updates_sent: int = 0
     """Port Status Updates."""
     port_updates_received: int = 0

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from hosts import wire
-from hosts.common.base import EndpointBase
-from hosts.common.errors import UnknownPeerError, UnknownQpError
-from hosts.common.events import QpFailure
-from hosts.common.figures import PathReport, QpFlow, QpPackets
-from hosts.common.psn import MASK, MODULUS, STRANGE
-from hosts.common.stalls import stalled_since
-from hosts.common.timers import NEVER
-from hosts.core.config import EndpointConfig, QpAttributes
-from hosts.core.context import Context
-from hosts.core.events import Event
-from hosts.core.evselect.base import NO_PLANE
-from hosts.core.evstate import EvState
-from hosts.core.paths import PathId
-from hosts.core.peer import Peer
-from hosts.core.plugins import NO_PLUGINS, Plugins
-from hosts.core.portstate import PortInput
-from hosts.core.qp import Qp
-from hosts.core.reasons import Ignored
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.events import QpFailure
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
+from mrc_testbed.hosts.common.stalls import stalled_since
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.config import EndpointConfig, QpAttributes
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.events import Event
+from mrc_testbed.hosts.core.evselect.base import NO_PLANE
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.paths import PathId
+from mrc_testbed.hosts.core.peer import Peer
+from mrc_testbed.hosts.core.plugins import NO_PLUGINS, Plugins
+from mrc_testbed.hosts.core.portstate import PortInput
+from mrc_testbed.hosts.core.qp import Qp
+from mrc_testbed.hosts.core.reasons import Ignored
 
 FIRST_QPN = 0x10
 """0 to 2 have fixed meanings (2: endpoint operations)."""

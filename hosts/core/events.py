@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.common.stalls import StallEnded
-from hosts.core.evstate import EvState
-from hosts.core.portstate import PortState
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.portstate import PortState
 
 
 @dataclass(slots=True)

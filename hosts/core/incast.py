@@ -14,8 +14,8 @@ but must not drift apart by more than a fraction of T.
 
 from __future__ import annotations
 
-from hosts.core.config import PAYLOAD_BYTES, STAMP_SHIFT
-from hosts.core.timing import UNKNOWN_T_NS
+from mrc_testbed.hosts.core.config import PAYLOAD_BYTES, STAMP_SHIFT
+from mrc_testbed.hosts.core.timing import UNKNOWN_T_NS
 
 PERIOD_T = 1.5
 """Pause between two looks, T: about a round trip through the queue that is aimed at, so that each look sees what the

@@ -7,10 +7,10 @@ outlives its acknowledgement by a window; late SACKs may still be judged by it.
 
 from __future__ import annotations
 
-from hosts.common.messages import NO_MESSAGE, Message
-from hosts.common.timers import NEVER
-from hosts.core.paths import Path
-from hosts.core.reasons import LossReason
+from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.reasons import LossReason
 
 FREE = 0
 OUTSTANDING = 1

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hosts.core.counters import Counters
-from hosts.core.inflight import OUTSTANDING, Inflight
-from hosts.core.paths import Path
-from hosts.core.reasons import Ignored, LossReason
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.core.counters import Counters
+from mrc_testbed.hosts.core.inflight import OUTSTANDING, Inflight
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.reasons import Ignored, LossReason
+from mrc_testbed.hosts.core.timing import Timing
 
 
 class Asked(NamedTuple):

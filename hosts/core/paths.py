@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from hosts.common.timers import NEVER
-from hosts.core.evstate import EvState
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.evstate import EvState
 
 PathId = tuple[int, int]
 """(plane, uplink)."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from hosts.common.errors import UnknownPathError
-from hosts.core.config import EndpointConfig
-from hosts.core.context import Context
-from hosts.core.events import EvChanged, FloorHeld, PlaneChanged
-from hosts.core.evselect.evset import EvSet
-from hosts.core.evstate import IN_USE, EvInput, next_state
-from hosts.core.incast import OneWayDelay
-from hosts.core.paths import Path, PathId
-from hosts.core.portwatch import PortWatch
-from hosts.core.probes import Prober
-from hosts.core.reasons import LossReason
-from hosts.core.reverse import ReverseSet
-from hosts.core.timing import Timing
-from hosts.core.views import SenderView
+from mrc_testbed.hosts.common.errors import UnknownPathError
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.events import EvChanged, FloorHeld, PlaneChanged
+from mrc_testbed.hosts.core.evselect.evset import EvSet
+from mrc_testbed.hosts.core.evstate import IN_USE, EvInput, next_state
+from mrc_testbed.hosts.core.incast import OneWayDelay
+from mrc_testbed.hosts.core.paths import Path, PathId
+from mrc_testbed.hosts.core.portwatch import PortWatch
+from mrc_testbed.hosts.core.probes import Prober
+from mrc_testbed.hosts.core.reasons import LossReason
+from mrc_testbed.hosts.core.reverse import ReverseSet
+from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.core.views import SenderView
 
 
 class Peer:

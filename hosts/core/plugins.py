@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hosts.common.errors import PluginError, UnknownChoiceError
-from hosts.core.cc import ALGORITHMS, CongestionControl
-from hosts.core.config import EndpointConfig
-from hosts.core.evselect import SELECTIONS, EvSelection, EvSet, Guard
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.common.errors import PluginError, UnknownChoiceError
+from mrc_testbed.hosts.core.cc import ALGORITHMS, CongestionControl
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.evselect import SELECTIONS, EvSelection, EvSet, Guard
+from mrc_testbed.hosts.core.timing import Timing
 
 CONTROL_METHODS = ("begin", "on_sack", "on_trim", "on_loss", "on_penalty")
 SELECTION_METHODS = (

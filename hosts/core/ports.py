@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol
 
-from hosts.core.events import Event, PortChanged
-from hosts.core.portstate import PortInput, PortTable
+from mrc_testbed.hosts.core.events import Event, PortChanged
+from mrc_testbed.hosts.core.portstate import PortInput, PortTable
 
 
 class PortUser(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from hosts.common.transitions import step
+from mrc_testbed.hosts.common.transitions import step
 
 
 class PortState(Enum):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hosts import wire
-from hosts.common.psn import signed16
-from hosts.common.timers import NEVER
-from hosts.core.config import SHORT_STAMP_SHIFT
-from hosts.core.context import Context
-from hosts.core.events import PortChanged
-from hosts.core.evstate import EvState
-from hosts.core.portstate import PortInput, PortState, PortTable
-from hosts.core.reasons import Ignored
-from hosts.core.views import PeerView
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.psn import signed16
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.config import SHORT_STAMP_SHIFT
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.events import PortChanged
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.portstate import PortInput, PortState, PortTable
+from mrc_testbed.hosts.core.reasons import Ignored
+from mrc_testbed.hosts.core.views import PeerView
 
 REPEAT_T = 4
 """Pause between Port Status Updates while none is answered, in T (ours)."""

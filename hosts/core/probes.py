@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from hosts import wire
-from hosts.common.timers import NEVER
-from hosts.core.context import Context
-from hosts.core.paths import Path
-from hosts.core.timing import Timing
-from hosts.core.views import PeerView
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.core.views import PeerView
 
 JITTER_PERCENT = 25
 MAX_BACKOFF_T = 16

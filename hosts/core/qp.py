@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hosts.common.errors import QpStateError
-from hosts.common.events import QpError, QpFailure
-from hosts.common.qpstate import QpInput, QpLife
-from hosts.core.config import QpAttributes
-from hosts.core.context import Context
-from hosts.core.peer import Peer
-from hosts.core.receiver import Receiver
-from hosts.core.sender import Sender
+from mrc_testbed.hosts.common.errors import QpStateError
+from mrc_testbed.hosts.common.events import QpError, QpFailure
+from mrc_testbed.hosts.common.qpstate import QpInput, QpLife
+from mrc_testbed.hosts.core.config import QpAttributes
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.peer import Peer
+from mrc_testbed.hosts.core.receiver import Receiver
+from mrc_testbed.hosts.core.sender import Sender
 
 
 class Qp(QpLife):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from hosts import wire
-from hosts.common.events import QpFailure
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.events import QpFailure
 
 
 class LossReason(Enum):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts import wire
-from hosts.common.events import ImmediateDelivered, QpFailure
-from hosts.common.placed import PlacedBytes
-from hosts.common.psn import HALF, MASK
-from hosts.common.timers import NEVER
-from hosts.core.config import MPR_UNIT, QpAttributes
-from hosts.core.context import Context
-from hosts.core.incast import Inflow
-from hosts.core.peer import Peer
-from hosts.core.reasons import REFUSALS, Ignored
-from hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.common.psn import HALF, MASK
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.config import MPR_UNIT, QpAttributes
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.incast import Inflow
+from mrc_testbed.hosts.core.peer import Peer
+from mrc_testbed.hosts.core.reasons import REFUSALS, Ignored
+from mrc_testbed.hosts.core.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindow, pieces
 
 SACK_PACKETS = 4
 """A SACK for every 4 full packets' worth of bytes (ours: htsim's 16 KiB are as many packets)."""
@@ -26,7 +26,7 @@ _ASKS_FOR_SACK = wire.ACK_REQUEST | wire.RETRANSMISSION
 
 
 class Receiver:
-    """Takes in one QP's packets in any order. Sequence numbers as in `hosts.common.psn`."""
+    """Takes in one QP's packets in any order. Sequence numbers as in `mrc_testbed.hosts.common.psn`."""
 
     __slots__ = (
         "_ack_queued",

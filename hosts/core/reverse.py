@@ -9,11 +9,11 @@ every fourth packet and four planes.)
 
 from __future__ import annotations
 
-from hosts.core.context import Context
-from hosts.core.evstate import IN_USE, EvState
-from hosts.core.inflight import Inflight
-from hosts.core.paths import Path
-from hosts.core.views import PeerView
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.evstate import IN_USE, EvState
+from mrc_testbed.hosts.core.inflight import Inflight
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.views import PeerView
 
 MIN_EVS = 2
 """With one EV in a fabric of one plane, a dead way back is silence: the sender fills its window and stops, and as

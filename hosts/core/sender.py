@@ -6,24 +6,24 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from typing import Any
 
-from hosts import wire
-from hosts.common.events import QpFailure, WriteCompleted
-from hosts.common.messages import Message, Outbox
-from hosts.common.psn import STRANGE, signed16, unwrap
-from hosts.common.stalls import StallWatch, least_stall_ns
-from hosts.common.timers import NEVER
-from hosts.core.config import MPR_UNIT, QpAttributes
-from hosts.core.context import Context
-from hosts.core.evstate import EvState
-from hosts.core.inflight import LOST, OUTSTANDING, Inflight
-from hosts.core.loss import NEVER_ASKED, SackOrder, inferred
-from hosts.core.paths import Path
-from hosts.core.peer import Peer
-from hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason
-from hosts.core.retry import RetryCounter
-from hosts.core.sack import MIN_COUNTED_BYTES
-from hosts.core.tail import TailProbe
-from hosts.core.timing import COUNTED_HEADER_BYTES
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.messages import Message, Outbox
+from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
+from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.config import MPR_UNIT, QpAttributes
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.inflight import LOST, OUTSTANDING, Inflight
+from mrc_testbed.hosts.core.loss import NEVER_ASKED, SackOrder, inferred
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.peer import Peer
+from mrc_testbed.hosts.core.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason
+from mrc_testbed.hosts.core.retry import RetryCounter
+from mrc_testbed.hosts.core.sack import MIN_COUNTED_BYTES
+from mrc_testbed.hosts.core.tail import TailProbe
+from mrc_testbed.hosts.core.timing import COUNTED_HEADER_BYTES
 
 GOOD = EvState.GOOD
 LOOKS = 16

@@ -5,12 +5,12 @@ When they are sent: docs/protocol.md, "Loss and recovery".
 
 from __future__ import annotations
 
-from hosts import wire
-from hosts.core.context import Context
-from hosts.core.evstate import IN_USE
-from hosts.core.loss import NEVER_ASKED, Asked
-from hosts.core.paths import Path
-from hosts.core.peer import Peer
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.core.context import Context
+from mrc_testbed.hosts.core.evstate import IN_USE
+from mrc_testbed.hosts.core.loss import NEVER_ASKED, Asked
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.peer import Peer
 
 REPEAT_T = 5
 """Pause between probes, in T (htsim)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hosts.core.config import FRAME_BYTES, EndpointConfig
-from hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
+from mrc_testbed.hosts.core.config import FRAME_BYTES, EndpointConfig
+from mrc_testbed.hosts.wire import DATA_HEADER_BYTES, ICRC_BYTES
 
 TIMER_UNIT_NS = 1024
 """Retransmission timeouts are 1.024 us x 2^n (API)."""

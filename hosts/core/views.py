@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-from hosts.common.stalls import StallWatch
-from hosts.core.evselect.base import EvSelection
-from hosts.core.evselect.evset import EvSet
-from hosts.core.inflight import Inflight
-from hosts.core.paths import Path
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.common.stalls import StallWatch
+from mrc_testbed.hosts.core.evselect.base import EvSelection
+from mrc_testbed.hosts.core.evselect.evset import EvSet
+from mrc_testbed.hosts.core.inflight import Inflight
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.timing import Timing
 
 
 class SenderView(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hosts.common.attributes import check_integers
-from hosts.control import Fields
+from mrc_testbed.hosts.common.attributes import check_integers
+from mrc_testbed.hosts.control import Fields
 
 _RANGES = {"qpn": (0, (1 << 32) - 1), "key": (0, (1 << 64) - 1), "region_bytes": (0, (1 << 64) - 1)}
 

@@ -12,9 +12,9 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
-from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, emit_frame, parse_frame
-from hosts.ktcp.kernel import TcpInfo, tcp_info
-from hosts.ktcp.subflows import Ends, Subflows
+from mrc_testbed.hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, emit_frame, parse_frame
+from mrc_testbed.hosts.ktcp.kernel import TcpInfo, tcp_info
+from mrc_testbed.hosts.ktcp.subflows import Ends, Subflows
 
 Place = Callable[[FrameHeader], memoryview]
 """Where the payload of a write belongs. Raises FrameRefused."""

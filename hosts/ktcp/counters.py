@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from hosts.common.figures import QpPackets
-from hosts.ktcp.kernel import TcpInfo
+from mrc_testbed.hosts.common.figures import QpPackets
+from mrc_testbed.hosts.ktcp.kernel import TcpInfo
 
 
 @dataclass(slots=True)

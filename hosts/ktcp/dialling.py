@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
-from hosts.common.ecmp import hash_of_ports, next_hop
-from hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
-from hosts.ktcp.kernel import SocketOptions, new_socket, tune_socket
-from hosts.udp import LOST_ERRNOS
+from mrc_testbed.hosts.common.ecmp import hash_of_ports, next_hop
+from mrc_testbed.hosts.ktcp.frames import HEADER_BYTES, FrameHeader, FrameRefused, TcpFrameKind, parse_frame
+from mrc_testbed.hosts.ktcp.kernel import SocketOptions, new_socket, tune_socket
+from mrc_testbed.hosts.udp import LOST_ERRNOS
 
 LISTEN_PORT = 4791
 """Where every host listens: the port of RoCEv2 and MRC, so that whoever looks at packets finds all under one number."""

@@ -14,20 +14,20 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hosts.common.errors import UnknownPeerError, UnknownQpError
-from hosts.common.figures import PathReport, QpFlow, QpPackets
-from hosts.common.prng import Prng
-from hosts.common.qpstate import QpInput
-from hosts.common.stalls import StallWatch, least_stall_ns, stalled_since
-from hosts.common.timers import NEVER
-from hosts.core.events import Event
-from hosts.ktcp.attributes import TcpQpAttributes
-from hosts.ktcp.connection import Connection, ConnectionEnded, text_of
-from hosts.ktcp.counters import TcpCounters, packets_of, summed
-from hosts.ktcp.dialling import RETRY_NS, Listener, Way, dial, passing, way_of
-from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
-from hosts.ktcp.kernel import SocketOptions, TcpInfo
-from hosts.ktcp.qp import TcpQp
+from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.common.qpstate import QpInput
+from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns, stalled_since
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.events import Event
+from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
+from mrc_testbed.hosts.ktcp.connection import Connection, ConnectionEnded, text_of
+from mrc_testbed.hosts.ktcp.counters import TcpCounters, packets_of, summed
+from mrc_testbed.hosts.ktcp.dialling import RETRY_NS, Listener, Way, dial, passing, way_of
+from mrc_testbed.hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
+from mrc_testbed.hosts.ktcp.kernel import SocketOptions, TcpInfo
+from mrc_testbed.hosts.ktcp.qp import TcpQp
 
 _FIRST_QPN = 0x10
 _LOOKS_PER_STALL = 4

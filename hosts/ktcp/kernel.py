@@ -13,7 +13,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from hosts.control import CommandError
+from mrc_testbed.hosts.control import CommandError
 
 USUAL_BUFFER_BYTES = 4 << 20
 """What a connection begins with. The kernel's own 128 KiB kept the first step of a job waiting for the window to grow:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import socket
 from collections import deque
 
-from hosts.common.errors import QpStateError
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.common.placed import PlacedBytes
-from hosts.common.qpstate import TRANSITIONS, QpInput, QpState
-from hosts.common.stalls import StallWatch
-from hosts.common.timers import NEVER
-from hosts.common.transitions import step
-from hosts.core.events import Event
-from hosts.ktcp.attributes import TcpQpAttributes
-from hosts.ktcp.connection import NOTHING, Connection
-from hosts.ktcp.counters import TcpCounters
-from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
+from mrc_testbed.hosts.common.errors import QpStateError
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.common.qpstate import TRANSITIONS, QpInput, QpState
+from mrc_testbed.hosts.common.stalls import StallWatch
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.common.transitions import step
+from mrc_testbed.hosts.core.events import Event
+from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
+from mrc_testbed.hosts.ktcp.connection import NOTHING, Connection
+from mrc_testbed.hosts.ktcp.counters import TcpCounters
+from mrc_testbed.hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
 
 
 class TcpQp:

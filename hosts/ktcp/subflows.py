@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from struct import Struct
 
-from hosts.ktcp.kernel import INFO_BYTES, TcpInfo, parse_info
+from mrc_testbed.hosts.ktcp.kernel import INFO_BYTES, TcpInfo, parse_info
 
 _SOL_MPTCP = 284
 _MPTCP_INFO, _MPTCP_TCPINFO, _MPTCP_SUBFLOW_ADDRS = 1, 2, 3

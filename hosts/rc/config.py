@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hosts.common.attributes import check_integers
-from hosts.common.errors import PeerAttributeError, UnknownChoiceError
-from hosts.rc.dcqcn import PROFILES
+from mrc_testbed.hosts.common.attributes import check_integers
+from mrc_testbed.hosts.common.errors import PeerAttributeError, UnknownChoiceError
+from mrc_testbed.hosts.rc.dcqcn import PROFILES
 
 PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the largest path MTU of InfiniBand."""

@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.common.pacer import Pacer
-from hosts.common.stalls import StallEnded
-from hosts.common.timers import Timers
-from hosts.rc import wire
-from hosts.rc.config import RcConfig
-from hosts.rc.counters import RcCounters
-from hosts.rc.dcqcn import REFERENCE_T_NS
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.common.timers import Timers
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcConfig
+from mrc_testbed.hosts.rc.counters import RcCounters
+from mrc_testbed.hosts.rc.dcqcn import REFERENCE_T_NS
 
 RcEvent = ImmediateDelivered | WriteCompleted | QpError | StallEnded
 Way = tuple[int, Hashable]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from hosts import wire as shared
-from hosts.common.base import EndpointBase
-from hosts.common.errors import UnknownPeerError, UnknownQpError
-from hosts.common.figures import PathReport, QpFlow, QpPackets
-from hosts.common.prng import Prng
-from hosts.common.psn import MASK, MODULUS, STRANGE
-from hosts.common.stalls import stalled_since
-from hosts.common.timers import NEVER
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes, RcConfig
-from hosts.rc.context import RcContext, RcEvent
-from hosts.rc.peer import RcPeer
-from hosts.rc.qp import RcQp
-from hosts.rc.reasons import RcIgnored
-from hosts.rc.requester import Requester
+from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
+from mrc_testbed.hosts.common.stalls import stalled_since
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
+from mrc_testbed.hosts.rc.context import RcContext, RcEvent
+from mrc_testbed.hosts.rc.peer import RcPeer
+from mrc_testbed.hosts.rc.qp import RcQp
+from mrc_testbed.hosts.rc.reasons import RcIgnored
+from mrc_testbed.hosts.rc.requester import Requester
 
 FIRST_QPN = 0x10
 """0 and 1 are management QPs."""
@@ -29,7 +29,7 @@ REGION_SPACING = 1 << 32
 class RcEndpoint(EndpointBase[RcContext]):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
-    Driven as `hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
+    Driven as `mrc_testbed.hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
@@ -184,7 +184,7 @@ class RcEndpoint(EndpointBase[RcContext]):
         if peer not in self._peers:
             counters.refuse(RcIgnored.UNKNOWN_PEER)
             return
-        # `hosts.wire.destination_qpn`, without the price of a call for every packet.
+        # `mrc_testbed.hosts.wire.destination_qpn`, without the price of a call for every packet.
         qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
         if qp is None:
             counters.refuse(RcIgnored.UNKNOWN_QP)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from hosts.common.ecmp import hash_of_ports, next_hop
-from hosts.rc import wire
+from mrc_testbed.hosts.common.ecmp import hash_of_ports, next_hop
+from mrc_testbed.hosts.rc import wire
 
 _UDP = 17
 """Its protocol number."""

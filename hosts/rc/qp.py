@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from hosts.common.errors import QpStateError
-from hosts.common.events import QpError, QpFailure
-from hosts.common.qpstate import QpInput, QpLife
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes, check_recovery
-from hosts.rc.context import RcContext
-from hosts.rc.peer import RcPeer
-from hosts.rc.requester import Requester
-from hosts.rc.responder import Responder
-from hosts.rc.selective import SelectiveRequester
-from hosts.rc.selective_responder import SelectiveResponder
+from mrc_testbed.hosts.common.errors import QpStateError
+from mrc_testbed.hosts.common.events import QpError, QpFailure
+from mrc_testbed.hosts.common.qpstate import QpInput, QpLife
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes, check_recovery
+from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.peer import RcPeer
+from mrc_testbed.hosts.rc.requester import Requester
+from mrc_testbed.hosts.rc.responder import Responder
+from mrc_testbed.hosts.rc.selective import SelectiveRequester
+from mrc_testbed.hosts.rc.selective_responder import SelectiveResponder
 
 
 class RcQp(QpLife):

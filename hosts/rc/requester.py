@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from hosts import wire as shared
-from hosts.common.events import QpFailure, WriteCompleted
-from hosts.common.messages import NO_MESSAGE, Message, Outbox
-from hosts.common.psn import STRANGE, unwrap
-from hosts.common.stalls import StallWatch, least_stall_ns
-from hosts.common.timers import NEVER
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes
-from hosts.rc.context import RcContext
-from hosts.rc.dcqcn import PROFILES, ReactionPoint
-from hosts.rc.peer import RcPeer
-from hosts.rc.reasons import NAK_FAILURES, RcIgnored
+from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
+from mrc_testbed.hosts.common.psn import STRANGE, unwrap
+from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes
+from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.dcqcn import PROFILES, ReactionPoint
+from mrc_testbed.hosts.rc.peer import RcPeer
+from mrc_testbed.hosts.rc.reasons import NAK_FAILURES, RcIgnored
 
 ACK_EVERY = 4
 """Packets in order for which the responder sends one ACK."""
@@ -31,7 +31,7 @@ _NO_LIMIT = 1 << 62
 
 
 class Requester:
-    """Sends one QP's messages over its one way. Sequence numbers as in `hosts.common.psn`.
+    """Sends one QP's messages over its one way. Sequence numbers as in `mrc_testbed.hosts.common.psn`.
 
     Packets below `_una` are acknowledged, those below `_next` are sent, those below `_high` have been sent before.
     """

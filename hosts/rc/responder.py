@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts import wire as shared
-from hosts.common.events import ImmediateDelivered, QpFailure
-from hosts.common.placed import PlacedBytes
-from hosts.common.psn import HALF, MASK, STRANGE
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes
-from hosts.rc.context import RcContext, Way
-from hosts.rc.dcqcn import PROFILES, scaled
-from hosts.rc.reasons import REFUSED_REQUESTS, RcIgnored
-from hosts.rc.requester import ACK_EVERY
+from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.common.psn import HALF, MASK, STRANGE
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes
+from mrc_testbed.hosts.rc.context import RcContext, Way
+from mrc_testbed.hosts.rc.dcqcn import PROFILES, scaled
+from mrc_testbed.hosts.rc.reasons import REFUSED_REQUESTS, RcIgnored
+from mrc_testbed.hosts.rc.requester import ACK_EVERY
 
 
 class Responder:
-    """Takes in one QP's packets. Sequence numbers as in `hosts.common.psn`."""
+    """Takes in one QP's packets. Sequence numbers as in `mrc_testbed.hosts.common.psn`."""
 
     __slots__ = (
         "_ack_queued",

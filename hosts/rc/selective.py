@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from hosts.common.events import QpFailure
-from hosts.common.messages import Message
-from hosts.common.psn import unwrap
-from hosts.common.timers import NEVER
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes
-from hosts.rc.context import SLACK_PACKETS, RcContext
-from hosts.rc.dcqcn import scaled
-from hosts.rc.peer import RcPeer
-from hosts.rc.requester import ACK_EVERY, Requester
+from mrc_testbed.hosts.common.events import QpFailure
+from mrc_testbed.hosts.common.messages import Message
+from mrc_testbed.hosts.common.psn import unwrap
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes
+from mrc_testbed.hosts.rc.context import SLACK_PACKETS, RcContext
+from mrc_testbed.hosts.rc.dcqcn import scaled
+from mrc_testbed.hosts.rc.peer import RcPeer
+from mrc_testbed.hosts.rc.requester import ACK_EVERY, Requester
 
 SHORT_RTO_NS = 100_000
-"""At the T of `hosts.rc.dcqcn.REFERENCE_T_NS`; when fewer than `FEW_PACKETS` are under way (IRN, section 4.1)."""
+"""At the T of `mrc_testbed.hosts.rc.dcqcn.REFERENCE_T_NS`; when fewer than `FEW_PACKETS` are under way (IRN, section
+4.1)."""
 LONG_RTO_NS = 320_000
 FEW_PACKETS = 3
 

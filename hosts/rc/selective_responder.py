@@ -1,16 +1,16 @@
-"""A responder that keeps what comes out of order, after IRN (see `hosts.rc.selective`)."""
+"""A responder that keeps what comes out of order, after IRN (see `mrc_testbed.hosts.rc.selective`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.common.events import QpFailure
-from hosts.common.psn import MASK
-from hosts.rc import wire
-from hosts.rc.config import RcAttributes
-from hosts.rc.context import RcContext, Way
-from hosts.rc.reasons import RcIgnored
-from hosts.rc.responder import Responder
+from mrc_testbed.hosts.common.events import QpFailure
+from mrc_testbed.hosts.common.psn import MASK
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RcAttributes
+from mrc_testbed.hosts.rc.context import RcContext, Way
+from mrc_testbed.hosts.rc.reasons import RcIgnored
+from mrc_testbed.hosts.rc.responder import Responder
 
 
 class SelectiveResponder(Responder):

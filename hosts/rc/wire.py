@@ -5,7 +5,8 @@ in FIRST and ONLY | ImmDt 4 | payload, padded to 4 | ICRC 4`, an acknowledgement
 notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective recovery every data packet
 has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
 
-As in `hosts.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP payload alone.
+As in `mrc_testbed.hosts.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP
+payload alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from struct import Struct
 from zlib import crc32
 
-from hosts.wire import BTH_BYTES, ICRC_BYTES, PKEY, QPN_MASK, Refusal
+from mrc_testbed.hosts.wire import BTH_BYTES, ICRC_BYTES, PKEY, QPN_MASK, Refusal
 
 UDP_PORT = 4791
 FRAME_BYTES = 14 + 40 + 8
@@ -30,7 +31,7 @@ WRITE_ONLY_IMM = 0x0B
 ACKNOWLEDGE = 0x11
 CNP = 0x81
 OPERATION_MASK = 0x1F
-"""MRC's opcodes name the same operations in a transport of their own (`hosts.wire`)."""
+"""MRC's opcodes name the same operations in a transport of their own (`mrc_testbed.hosts.wire`)."""
 BEGINS_MESSAGE = frozenset({WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMM})
 ENDS_MESSAGE = frozenset({WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM})
 HAS_IMMEDIATE = frozenset({WRITE_LAST_IMM, WRITE_ONLY_IMM})

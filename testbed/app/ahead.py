@@ -14,12 +14,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from testbed.app.run import run_scenario
-from testbed.errors import RunError, UsageError
-from testbed.report.console import PatientConsole
-from testbed.report.outcome import Case, RunOutcome
-from testbed.rundir.results import point_latest
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.rundir.results import point_latest
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _PROCESSES: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
 """A fork has all that was loaded and read; where there is none, cases are sent."""

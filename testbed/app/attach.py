@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.app.shell import about_ping, first_status, terminal_kept
-from testbed.errors import UsageError
-from testbed.fabric.running import prompt_beside
-from testbed.report.console import open_console
-from testbed.rundir.files import read_json
-from testbed.rundir.ownership import writer_of
-from testbed.rundir.results import run_folder, run_folders
-from testbed.scenario import load_recorded
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app.shell import about_ping, first_status, terminal_kept
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.fabric.running import prompt_beside
+from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.rundir.files import read_json
+from mrc_testbed.testbed.rundir.ownership import writer_of
+from mrc_testbed.testbed.rundir.results import run_folder, run_folders
+from mrc_testbed.testbed.scenario import load_recorded
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 
 def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.errors import ExitCode, Problem, ScenarioError, UsageError
-from testbed.interrupts import ignored_by_wish, unwrapped
-from testbed.report.outcome import Case, RunOutcome
-from testbed.scenario import Cell, load_cells
-from testbed.scenario.axes import NO_SWEEP, Sweep
-from testbed.scenario.cells import MOST_CELLS
+from mrc_testbed.testbed.errors import ExitCode, Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.interrupts import ignored_by_wish, unwrapped
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.scenario import Cell, load_cells
+from mrc_testbed.testbed.scenario.axes import NO_SWEEP, Sweep
+from mrc_testbed.testbed.scenario.cells import MOST_CELLS
 
 RunCase = Callable[[Case], RunOutcome]
 """One run of a case. May raise: TestbedError for what keeps it from beginning, anything else is a mistake of ours."""

@@ -8,17 +8,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.judge import read_verdict
-from testbed.checks.record import load_outline
-from testbed.checks.result import Verdict
-from testbed.compare.bounds import BoundsOf, bounds_of
-from testbed.compare.runs import refuse_duplicates
-from testbed.compare.settings import settings_of
-from testbed.compare.worlds import Twin, names_of
-from testbed.errors import TestbedError, UsageError
-from testbed.rundir.files import any_values
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.judge import read_verdict
+from mrc_testbed.testbed.checks.record import load_outline
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.compare.bounds import BoundsOf, bounds_of
+from mrc_testbed.testbed.compare.runs import refuse_duplicates
+from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.compare.worlds import Twin, names_of
+from mrc_testbed.testbed.errors import TestbedError, UsageError
+from mrc_testbed.testbed.rundir.files import any_values
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 
 def bounds_of_folders(folders: Sequence[Path], chance: float) -> list[BoundsOf]:

@@ -13,17 +13,17 @@ from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
 
-from testbed.app.run import run_scenario
-from testbed.calibration import CarriedLoad, Step
-from testbed.checks.result import Fidelity
-from testbed.errors import ExitCode, RunError
-from testbed.report.console import open_console
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.files import read_json
-from testbed.scenario import load_scenario_text
-from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
-from topos.budget import STANDARD, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
-from topos.shape import PAYLOAD_BYTES
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.calibration import CarriedLoad, Step
+from mrc_testbed.testbed.checks.result import Fidelity
+from mrc_testbed.testbed.errors import ExitCode, RunError
+from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.files import read_json
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
+from mrc_testbed.topos.shape import PAYLOAD_BYTES
 
 MAX_RUNS = 6
 """About 9 s each."""

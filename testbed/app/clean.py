@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.app.judge import judge_folder, write_page
-from testbed.checks.judge import VERDICT_FILE, read_verdict
-from testbed.checks.record import load_record
-from testbed.errors import RunError, TestbedError
-from testbed.report.console import PatientConsole
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.files import RecordError
-from testbed.rundir.ownership import OWNER, abandoned, being_written, hand_over, release
-from testbed.rundir.recorder import note_interrupt
+from mrc_testbed.testbed.app.judge import judge_folder, write_page
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.errors import RunError, TestbedError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, being_written, hand_over, release
+from mrc_testbed.testbed.rundir.recorder import note_interrupt
 
 _BEFORE, _AFTER = "was killed; verdict {}", "was killed after its verdict, {}; its page is made"
 

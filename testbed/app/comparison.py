@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.compare.comparison import Comparison, compare
-from testbed.compare.document import comparison_document
-from testbed.compare.runs import ComparedRun, load_runs
-from testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
-from testbed.errors import NotRepeatedError, RunError, UsageError
-from testbed.pages.comparison.page import comparison_page
-from testbed.rundir.files import write_whole
-from testbed.rundir.ownership import give
-from testbed.rundir.results import COMPARE_FILE, new_folder
+from mrc_testbed.testbed.compare.comparison import Comparison, compare
+from mrc_testbed.testbed.compare.document import comparison_document
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_runs
+from mrc_testbed.testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
+from mrc_testbed.testbed.errors import NotRepeatedError, RunError, UsageError
+from mrc_testbed.testbed.pages.comparison.page import comparison_page
+from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE, new_folder
 
 NAME = "compare"
 PAGE_FILE = "compare.html"

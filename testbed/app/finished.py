@@ -7,15 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from testbed.checks.compare import check_expectation
-from testbed.checks.figure import ask, figure_context
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.windows import NoData
-from testbed.errors import ScenarioError
-from testbed.expect import ExpectError, parse_expectation, with_metrics
-from testbed.report.outcome import RunOutcome
-from testbed.scenario.expect_rules import require_figure
+from mrc_testbed.testbed.checks.compare import check_expectation
+from mrc_testbed.testbed.checks.figure import ask, figure_context
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.expect import ExpectError, parse_expectation, with_metrics
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.scenario.expect_rules import require_figure
 
 T = TypeVar("T")
 

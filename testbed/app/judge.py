@@ -6,19 +6,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.checks.healing import RECOVERY_FILE, recovery_document
-from testbed.checks.judge import judge, write_verdict
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Verdict
-from testbed.checks.unmet import unmet_words
-from testbed.errors import RunError
-from testbed.pages.report.write import REPORT_FILE, write_report
-from testbed.pcap.convert import write_captures
-from testbed.report import facts
-from testbed.report.junit import JUNIT_FILE, junit_text
-from testbed.report.outcome import Case, RunOutcome
-from testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
-from testbed.rundir.files import write_json, write_whole
+from mrc_testbed.testbed.checks.healing import RECOVERY_FILE, recovery_document
+from mrc_testbed.testbed.checks.judge import judge, write_verdict
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report
+from mrc_testbed.testbed.pcap.convert import write_captures
+from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.junit import JUNIT_FILE, junit_text
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
+from mrc_testbed.testbed.rundir.files import write_json, write_whole
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:

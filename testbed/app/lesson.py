@@ -13,27 +13,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from testbed.app.batch import stopping_as_ctrl_c
-from testbed.app.comparison import compare_folders
-from testbed.app.run import run_scenario
-from testbed.app.run_view import RunView
-from testbed.compare.console import show_comparison
-from testbed.errors import ExitCode, RunError, TestbedError, UsageError
-from testbed.isolated import python_command
-from testbed.lessons.advice import advice_for
-from testbed.lessons.evidence import RUN, CellRun, Evidence
-from testbed.lessons.fitting import CellScenario
-from testbed.lessons.fitting_runs import cells_of_work, given_runs, newest_run
-from testbed.lessons.grade import Grade, LessonMark
-from testbed.lessons.judging import judge_lesson, unmet
-from testbed.lessons.lesson import Answers
-from testbed.lessons.predictions import late_predictions, note_predictions
-from testbed.lessons.solution import own_answers, solution_answers
-from testbed.lessons.work import RUNS, Work, unanswered
-from testbed.report.console import PatientConsole
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.results import point
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
+from mrc_testbed.testbed.app.comparison import compare_folders
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.app.run_view import RunView
+from mrc_testbed.testbed.compare.console import show_comparison
+from mrc_testbed.testbed.errors import ExitCode, RunError, TestbedError, UsageError
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.lessons.advice import advice_for
+from mrc_testbed.testbed.lessons.evidence import RUN, CellRun, Evidence
+from mrc_testbed.testbed.lessons.fitting import CellScenario
+from mrc_testbed.testbed.lessons.fitting_runs import cells_of_work, given_runs, newest_run
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
+from mrc_testbed.testbed.lessons.judging import judge_lesson, unmet
+from mrc_testbed.testbed.lessons.lesson import Answers
+from mrc_testbed.testbed.lessons.predictions import late_predictions, note_predictions
+from mrc_testbed.testbed.lessons.solution import own_answers, solution_answers
+from mrc_testbed.testbed.lessons.work import RUNS, Work, unanswered
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.results import point
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _MEASURED = f"--measured {RUN}"
 UNREADABLE = (TestbedError, OSError, ValueError, ArithmeticError, RecursionError)
@@ -202,7 +202,7 @@ def plan(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
 @cache
 def _planned(words: tuple[str, ...]) -> Mapping[str, Any]:
     # The options that a person types, read as they are: the command is the one place that knows them all.
-    command = python_command("testbed", "plan", *words, "--json", "-")
+    command = python_command("mrc_testbed", "plan", *words, "--json", "-")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UsageError(f"`mrc-testbed plan {shlex.join(words)}`: {done.stderr.strip()}")

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 
-from testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
-from testbed.errors import ScenarioError, UsageError
-from testbed.inputs import input_text
-from testbed.lessons.kinds import FreeText
-from testbed.lessons.lesson import ANSWERS_FILE, Answers, LessonQuestion
-from testbed.lessons.work import Work
-from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content, shown_answer
-from testbed.report.console import PatientConsole
-from testbed.rundir.files import write_whole
-from testbed.rundir.ownership import give
-from testbed.scenario.yaml_text import parse_value
-from testbed.web.sse_state import GRADE, LESSON
+from mrc_testbed.testbed.app.lesson import UNREADABLE, CheckOptions, check_work, reason_of
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.inputs import input_text
+from mrc_testbed.testbed.lessons.kinds import FreeText
+from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, Answers, LessonQuestion
+from mrc_testbed.testbed.lessons.work import Work
+from mrc_testbed.testbed.pages.live.lesson import grade_content, lesson_content, refusal_content, shown_answer
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.scenario.yaml_text import parse_value
+from mrc_testbed.testbed.web.sse_state import GRADE, LESSON
 
 if TYPE_CHECKING:  # it needs sockets that other systems do not have
-    from testbed.web.server_process import ServerProcess
+    from mrc_testbed.testbed.web.server_process import ServerProcess
 
 _ANSWER, _WAS = "answer.", "was."
 """Before the names of answers in a request, which is flat: those that were changed, and what they were."""

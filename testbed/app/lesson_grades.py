@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
-from testbed.errors import MissingCapability, RunError, UsageError
-from testbed.inputs import files_of_others
-from testbed.lessons.grade import LessonMark
-from testbed.lessons.grades import GradedWork, as_csv, students_of
-from testbed.lessons.work import (
+from mrc_testbed.testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
+from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
+from mrc_testbed.testbed.inputs import files_of_others
+from mrc_testbed.testbed.lessons.grade import LessonMark
+from mrc_testbed.testbed.lessons.grades import GradedWork, as_csv, students_of
+from mrc_testbed.testbed.lessons.work import (
     UnknownLesson,
     Work,
     lesson_named,
@@ -20,10 +20,10 @@ from testbed.lessons.work import (
     student_of,
     with_seed_by_name,
 )
-from testbed.report.console import PatientConsole
-from testbed.rundir.files import write_json, write_whole
-from testbed.rundir.ownership import give
-from testbed.rundir.results import missing_folders
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.files import write_json, write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.results import missing_folders
 
 CSV_FILE, JSON_FILE = "grades.csv", "grades.json"
 _NOT_THEIRS = (MissingCapability, RunError, WrongWorld, UnknownLesson)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.checks.windows import outages
-from testbed.compare.runs import ComparedRun, load_run
-from testbed.compare.waits import waits_of
-from testbed.errors import TestbedError, UsageError
-from testbed.planner.bridge import MeasuredWaits
-from testbed.rundir.files import read_json
-from testbed.rundir.ownership import is_running
-from testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
+from mrc_testbed.testbed.compare.waits import waits_of
+from mrc_testbed.testbed.errors import TestbedError, UsageError
+from mrc_testbed.testbed.planner.bridge import MeasuredWaits
+from mrc_testbed.testbed.rundir.files import read_json
+from mrc_testbed.testbed.rundir.ownership import is_running
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders
 
 OPTION = "--measured"
 _NOBODY_WAITED = "no path was left and no QP stood still because of a fault"

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.app.batch import load_cases
-from testbed.errors import RunError, ScenarioError, UsageError
-from testbed.report.outcome import Case
-from testbed.report.pack import pack_as_dict, pack_markdown
-from testbed.rundir.files import write_whole
-from testbed.rundir.ownership import give
-from testbed.rundir.results import PAPER_FILE, new_folder
-from testbed.scenario import Scenario
-from testbed.scenario.matrix import VARIANT
-from testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.app.batch import load_cases
+from mrc_testbed.testbed.errors import RunError, ScenarioError, UsageError
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown
+from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.results import PAPER_FILE, new_folder
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.matrix import VARIANT
+from mrc_testbed.testbed.scenario.shipped import shipped
 
 GROUP = "paper"
 LONGEST_S = 20 * 60

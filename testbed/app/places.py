@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from testbed.errors import ExitCode, MissingCapability, TestbedError, UsageError
-from testbed.fabric.options import FabricOptions
-from testbed.rundir.recorder import note_interrupt
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.progress import Progress
-from testbed.runner.world import World
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, TestbedError, UsageError
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.rundir.recorder import note_interrupt
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.progress import Progress
+from mrc_testbed.testbed.runner.world import World
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.terminal import say
 
 _ELSEWHERE = "or `--virtual`, which needs neither Linux nor root"
 MakeProgress = Callable[[], Progress]
@@ -41,8 +41,8 @@ class KernelPlace:
     """This machine. Raises MissingCapability if the scenario needs what it lacks."""
 
     def __init__(self, scenario: Scenario) -> None:
-        from testbed.fabric import capabilities
-        from testbed.runner.options import fabric_options, require_limits
+        from mrc_testbed.testbed.fabric import capabilities
+        from mrc_testbed.testbed.runner.options import fabric_options, require_limits
 
         try:
             capabilities.require([capabilities.LINUX])
@@ -55,13 +55,13 @@ class KernelPlace:
 
     def world(self) -> World:
         """Namespaces and real time."""
-        from testbed.runner.kernel_world import KernelWorld
+        from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 
         return KernelWorld(self._found, self.options)
 
     def require_reach(self, out: Path) -> None:
         """A sandbox in a user namespace has no rights over what other users closed."""
-        from testbed.fabric.privileges import closed_to_own, needs_user_namespace
+        from mrc_testbed.testbed.fabric.privileges import closed_to_own, needs_user_namespace
 
         closed = closed_to_own(out) if needs_user_namespace() else None
         if closed is not None:
@@ -70,7 +70,7 @@ class KernelPlace:
 
     def execute(self, job: RunJob, progress: MakeProgress) -> int:
         """In a sandbox; what kills its supervisor is written down."""
-        from testbed.fabric.sandbox import CRASHED, run_isolated
+        from mrc_testbed.testbed.fabric.sandbox import CRASHED, run_isolated
 
         status = run_isolated(lambda: _supervise(job, progress), meanwhile=_load_judge)
         if status != ExitCode.INTERRUPTED and status >= CRASHED:
@@ -83,14 +83,14 @@ class VirtualPlace:
     """No machine."""
 
     def __init__(self, scenario: Scenario) -> None:
-        from testbed.runner.virtual_world import virtual_options
+        from mrc_testbed.testbed.runner.virtual_world import virtual_options
 
         self._scenario = scenario
         self.options = virtual_options(scenario)
 
     def world(self) -> World:
         """Virtual time."""
-        from testbed.runner.virtual_world import VirtualWorld
+        from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
 
         return VirtualWorld(self._scenario)
 
@@ -113,7 +113,7 @@ def place_of(scenario: Scenario) -> Place:
 
 def _load_judge() -> None:
     """What a run needs at its end alone: loaded before, it would put off the begin by 0.15 s."""
-    import testbed.app.judge  # noqa: F401
+    import mrc_testbed.testbed.app.judge  # noqa: F401
 
 
 def _supervise(job: RunJob, progress: MakeProgress) -> int:

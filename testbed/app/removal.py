@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import RunError, UsageError
-from testbed.report.runs import ListedRun, RunState, listed_comparison, listed_run, listed_runs
-from testbed.rundir.ownership import is_running
-from testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.report.runs import ListedRun, RunState, listed_comparison, listed_run, listed_runs
+from mrc_testbed.testbed.rundir.ownership import is_running
+from mrc_testbed.testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
 
 _AGE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d|w)\s*")
 _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

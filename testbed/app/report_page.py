@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.app.clean import finish
-from testbed.app.judge import judge_folder
-from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Verdict
-from testbed.errors import RunError, UsageError
-from testbed.pages.report.write import REPORT_FILE, write_report
-from testbed.report.console import PatientConsole
-from testbed.rundir.files import RecordError, any_values
-from testbed.rundir.ownership import abandoned, give, is_running
+from mrc_testbed.testbed.app.clean import finish
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE, judge, read_verdict
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.files import RecordError, any_values
+from mrc_testbed.testbed.rundir.ownership import abandoned, give, is_running
 
 
 def make_report(folder: Path) -> Path:

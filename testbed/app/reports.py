@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from testbed.errors import RunError, UsageError
-from testbed.inputs import ONLY_JSON, STANDARD_STREAM
-from testbed.report.batch import batch_as_dict
-from testbed.report.junit import junit_text
-from testbed.report.outcome import Case
-from testbed.rundir.ownership import write_given
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.inputs import ONLY_JSON, STANDARD_STREAM
+from mrc_testbed.testbed.report.batch import batch_as_dict
+from mrc_testbed.testbed.report.junit import junit_text
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.rundir.ownership import write_given
+from mrc_testbed.testbed.terminal import say
 
 
 class Reports:

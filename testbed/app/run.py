@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.app.places import place_of
-from testbed.app.run_view import RunView
-from testbed.errors import ExitCode, RunError
-from testbed.live.choose import progress_for, terminal_of
-from testbed.report.console import PatientConsole, open_console
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.ownership import claimed, hand_over
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder, point_latest
-from testbed.runner.phases import RunJob
-from testbed.runner.plugins import keep_plugins
-from testbed.scenario import Scenario
-from testbed.terminal import say
+from mrc_testbed.testbed.app.places import place_of
+from mrc_testbed.testbed.app.run_view import RunView
+from mrc_testbed.testbed.errors import ExitCode, RunError
+from mrc_testbed.testbed.live.choose import progress_for, terminal_of
+from mrc_testbed.testbed.report.console import PatientConsole, open_console
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.ownership import claimed, hand_over
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder, point_latest
+from mrc_testbed.testbed.runner.phases import RunJob
+from mrc_testbed.testbed.runner.plugins import keep_plugins
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.terminal import say
 
 
 def run_scenario(
@@ -54,7 +54,7 @@ def run_scenario(
         with _ended_for(audience, folder):
             with terminal_of(console, quiet and not live) as tty:
                 status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
-            from testbed.app.judge import judge_folder  # until here nothing needs what it loads
+            from mrc_testbed.testbed.app.judge import judge_folder  # until here nothing needs what it loads
 
             outcome = judge_folder(folder, console, quiet)
     hand_over(folder)

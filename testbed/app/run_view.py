@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.fabric.options import FabricOptions
-from testbed.report.outcome import RunOutcome
-from testbed.runner.audience import Audience
-from testbed.runner.progress import Screen
-from testbed.scenario import Scenario
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.runner.audience import Audience
+from mrc_testbed.testbed.runner.progress import Screen
+from mrc_testbed.testbed.scenario import Scenario
 
 
 class RunView(Audience, Protocol):

@@ -8,17 +8,17 @@ import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from testbed.errors import ExitCode, TestbedError, UsageError
-from testbed.fabric import capabilities
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.prompt import Failed
-from testbed.fabric.sandbox import run_isolated
-from testbed.report.console import open_console
-from testbed.runner.options import fabric_options, require_limits
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
-from testbed.terminal import say
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import ExitCode, TestbedError, UsageError
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.prompt import Failed
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.runner.options import fabric_options, require_limits
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.terminal import say
+from mrc_testbed.topos.plan import Plan
 
 
 def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:

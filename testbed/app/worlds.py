@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.app.batch import load_cases
-from testbed.compare.runs import ComparedRun, load_run, load_runs
-from testbed.compare.worlds import Agreement, Twin, agreement, in_world, names_of, twin_of
-from testbed.errors import ExitCode, RunError, UsageError
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.planned import recorded_scenario
-from testbed.scenario import Scenario
-from testbed.scenario.axes import NO_SWEEP, Sweep
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app.batch import load_cases
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_run, load_runs
+from mrc_testbed.testbed.compare.worlds import Agreement, Twin, agreement, in_world, names_of, twin_of
+from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.planned import recorded_scenario
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.axes import NO_SWEEP, Sweep
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 RunIt = Callable[[Scenario, Path | None], RunOutcome]
 """Run a scenario; the folder whose schedule it replays, if any."""

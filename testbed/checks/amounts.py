@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.statistics import statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from testbed.checks.compare import holds
-from testbed.checks.endings import steps_by_rank, unended_flows, unfinished_ranks, wanted_by_rank
-from testbed.checks.guard import guarded
-from testbed.checks.metrics import bytes_wrong
-from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.scale import amount
-from testbed.checks.windows import NoData, Outage, outages, workload_ns
-from testbed.expect import EVERYBODY, Expectation, Window
-from testbed.expect.vocabulary import Dimension, Severity
-from testbed.expect.window import WHOLE_RUN
-from testbed.scenario import Occurrence
+from mrc_testbed.testbed.checks.compare import holds
+from mrc_testbed.testbed.checks.endings import steps_by_rank, unended_flows, unfinished_ranks, wanted_by_rank
+from mrc_testbed.testbed.checks.guard import guarded
+from mrc_testbed.testbed.checks.metrics import bytes_wrong
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.windows import NoData, Outage, outages, workload_ns
+from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Window
+from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
+from mrc_testbed.testbed.expect.window import WHOLE_RUN
+from mrc_testbed.testbed.scenario import Occurrence
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"

@@ -6,15 +6,15 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from testbed.checks.figure import of_each
-from testbed.checks.metrics import measure
-from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.scale import amount, number, scale_for, unit_factor
-from testbed.checks.statistics import statistic
-from testbed.checks.windows import KnownBetween, NoData, NotApplicable
-from testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
-from testbed.expect.vocabulary import LINE, RTT, UNITS
+from mrc_testbed.testbed.checks.figure import of_each
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.scale import amount, number, scale_for, unit_factor
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NotApplicable
+from mrc_testbed.testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
+from mrc_testbed.testbed.expect.vocabulary import LINE, RTT, UNITS
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,

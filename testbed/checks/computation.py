@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
-from testbed.checks.record import RunRecord
-from testbed.expect import Window
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.expect import Window
 
 Computation = Callable[[RunRecord, Window], float | Sequence[float]]
 """Computes a metric in its base unit (a number, bytes, ns or bytes per second): the values for its statistics, or a

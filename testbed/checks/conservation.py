@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from topos.plan import Interface, Plan
+from mrc_testbed.topos.plan import Interface, Plan
 
 Figures = Mapping[str, int]
 Ports = Mapping[tuple[str, str], Figures]

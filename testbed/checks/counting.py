@@ -8,13 +8,13 @@ from functools import partial
 from math import inf
 from typing import NamedTuple, NoReturn
 
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import number
-from testbed.checks.scope import belongs, hosts_of, pairs_of
-from testbed.checks.snapshots import Snapshot
-from testbed.checks.windows import (
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.scope import belongs, hosts_of, pairs_of
+from mrc_testbed.testbed.checks.snapshots import Snapshot
+from mrc_testbed.testbed.checks.windows import (
     AROUND_FAULTS,
     Interval,
     KnownBetween,
@@ -29,8 +29,8 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import EVERYBODY, Scope, Span, Window
-from testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
+from mrc_testbed.testbed.scenario.transports import TransportKind
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""

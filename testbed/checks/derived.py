@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.record import RunRecord
 
 T = TypeVar("T")
 

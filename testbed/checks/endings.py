@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.scope import hosts_of
-from testbed.checks.windows import workload_ns
-from testbed.expect import EVERYBODY, Scope, Window
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scope import hosts_of
+from mrc_testbed.testbed.checks.windows import workload_ns
+from mrc_testbed.testbed.expect import EVERYBODY, Scope, Window
 
 
 @derived

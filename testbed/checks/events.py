@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
-from testbed.rundir.files import RecordError, line_blocks, parse_json
-from topos.names import host_name
+from mrc_testbed.testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
+from mrc_testbed.testbed.rundir.files import RecordError, line_blocks, parse_json
+from mrc_testbed.topos.names import host_name
 
 GOOD = "GOOD"
 SKIP = "SKIP"

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from testbed.checks.conservation import Drop, Ledger, balance
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import outages
-from testbed.scenario import Effect
+from mrc_testbed.testbed.checks.conservation import Drop, Ledger, balance
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.scenario import Effect
 
 
 @dataclass(frozen=True, slots=True)

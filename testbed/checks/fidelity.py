@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from testbed.checks.conservation import Gap
-from testbed.checks.fault_drops import Ignorance, ledger_of
-from testbed.checks.frame_balance import frame_gaps
-from testbed.checks.record import RunRecord
-from testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
-from testbed.checks.scale import amount, number
-from testbed.checks.senders import surpluses_of
-from testbed.checks.wire_time import wire_times
-from testbed.expect.vocabulary import Dimension
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.conservation import Gap
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
+from mrc_testbed.testbed.checks.frame_balance import frame_gaps
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.senders import surpluses_of
+from mrc_testbed.testbed.checks.wire_time import wire_times
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 MAX_LATENESS_P99_T = 0.25
 """Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from testbed.checks.derived import derived
-from testbed.checks.metrics import measure
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import unit_factor
-from testbed.checks.scope import members
-from testbed.checks.windows import NoData, NoPart, NotApplicable
-from testbed.expect import ExpectError, Figure, parse_figure, with_metrics
-from testbed.expect.vocabulary import DEFAULT_UNITS, Job
-from testbed.scenario.expect_rules import FigureContext, require_figure
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import unit_factor
+from mrc_testbed.testbed.checks.scope import members
+from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable
+from mrc_testbed.testbed.expect import ExpectError, Figure, parse_figure, with_metrics
+from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Job
+from mrc_testbed.testbed.scenario.expect_rules import FigureContext, require_figure
 
 T = TypeVar("T")
 

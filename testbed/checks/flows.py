@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import number
-from testbed.checks.scope import flows_in
-from testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
-from testbed.expect import Window
-from testbed.workloads.fairness import line_rate, max_min_shares
-from testbed.workloads.flows import Flow
-from testbed.workloads.steady import Epoch, epochs, settle_ns
-from topos.budget import few_in_flight
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.scope import flows_in
+from mrc_testbed.testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
+from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
+from mrc_testbed.topos.budget import few_in_flight
 
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from testbed.checks.conservation import Figures, Gap, Ports
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.checks.conservation import Figures, Gap, Ports
+from mrc_testbed.topos.plan import Interface, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 
-from testbed.checks.computation import computes
-from testbed.checks.endings import unended_flows, unfinished_ranks
-from testbed.checks.flows import LEAST_PACKETS, Grain, steady_rows
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import number
-from testbed.checks.scope import about_flows, flows_in, scope_of
-from testbed.checks.steps import steps_in, steps_of
-from testbed.checks.windows import (
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.endings import unended_flows, unfinished_ranks
+from mrc_testbed.testbed.checks.flows import LEAST_PACKETS, Grain, steady_rows
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.scope import about_flows, flows_in, scope_of
+from mrc_testbed.testbed.checks.steps import steps_in, steps_of
+from mrc_testbed.testbed.checks.windows import (
     Interval,
     KnownBetween,
     NoData,
@@ -30,8 +30,8 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import EVERYBODY, Scope, Span, Window
-from testbed.workloads.steady import settle_ns
+from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
+from mrc_testbed.testbed.workloads.steady import settle_ns
 
 BACK = 0.95
 """Share of the clean median below which goodput is low."""

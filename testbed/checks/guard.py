@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import NoData, NotApplicable
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
 
 
 def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> CheckResult:

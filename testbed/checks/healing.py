@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.checks.amounts import MeasuredDuration, Times
-from testbed.checks.counting import lost_by
-from testbed.checks.derived import derived
-from testbed.checks.events import PortChange
-from testbed.checks.goodput_series import (
+from mrc_testbed.testbed.checks.amounts import MeasuredDuration, Times
+from mrc_testbed.testbed.checks.counting import lost_by
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.events import PortChange
+from mrc_testbed.testbed.checks.goodput_series import (
     FollowedGoodput,
     Return,
     followed_goodput,
@@ -21,12 +21,12 @@ from testbed.checks.goodput_series import (
     undisturbed,
     worst_return,
 )
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
-from testbed.checks.routes import NOT_HEALED, route_back
-from testbed.checks.scope import about_flows
-from testbed.checks.windows import Interval, KnownBetween, NoData, Outage, aftermath_ns, outages
-from testbed.expect import EVERYBODY
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
+from mrc_testbed.testbed.checks.routes import NOT_HEALED, route_back
+from mrc_testbed.testbed.checks.scope import about_flows
+from mrc_testbed.testbed.checks.windows import Interval, KnownBetween, NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"
 NONE_RETIRED = "no EV was retired by it"

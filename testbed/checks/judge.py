@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from testbed.checks.builtin import builtin_checks
-from testbed.checks.compare import check_expectation
-from testbed.checks.fidelity import evaluate_fidelity
-from testbed.checks.guard import guarded
-from testbed.checks.outage import death_words
-from testbed.checks.record import RunRecord
-from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.rundir.files import RecordError, read_json, write_json
-from testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.checks.builtin import builtin_checks
+from mrc_testbed.testbed.checks.compare import check_expectation
+from mrc_testbed.testbed.checks.fidelity import evaluate_fidelity
+from mrc_testbed.testbed.checks.guard import guarded
+from mrc_testbed.testbed.checks.outage import death_words
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_json
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 VERDICT_FILE = "verdict.json"
 COMMAND_LINE = "command line"

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.flows import LEAST_PACKETS
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import number
-from testbed.checks.windows import Interval, in_words, nothing, stretches, workload_ns
-from testbed.expect import Window
-from testbed.rundir.packed import read_rows
-from testbed.rundir.tables import SAMPLES
-from topos.names import parse_switch
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.flows import LEAST_PACKETS
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.windows import Interval, in_words, nothing, stretches, workload_ns
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.rundir.packed import read_rows
+from mrc_testbed.testbed.rundir.tables import SAMPLES
+from mrc_testbed.topos.names import parse_switch
 
 LEAST_PART = 0.1
 """Uplinks of a T0 that carry less than this part of what those of the busiest do have acknowledgements alone: how they

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite, nan
 
-import testbed.checks.endings
-import testbed.checks.goodput_series
-import testbed.checks.link_loads
-import testbed.checks.outage
-import testbed.checks.routes  # noqa: F401 (they compute metrics)
-from testbed.checks.computation import COMPUTATIONS, Computation, computes
-from testbed.checks.counting import counted, final_counters
-from testbed.checks.events import EvChange
-from testbed.checks.flows import flow_bytes_wrong, flows_goodput
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
-from testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
-from testbed.checks.statistics import statistic
-from testbed.checks.steps import JobStep, steps_in, steps_of
-from testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
-from testbed.expect import Figure, Span, Window
-from testbed.scenario.plugins.offered import PluginStuck
+import mrc_testbed.testbed.checks.endings
+import mrc_testbed.testbed.checks.goodput_series
+import mrc_testbed.testbed.checks.link_loads
+import mrc_testbed.testbed.checks.outage
+import mrc_testbed.testbed.checks.routes  # noqa: F401 (they compute metrics)
+from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, computes
+from mrc_testbed.testbed.checks.counting import counted, final_counters
+from mrc_testbed.testbed.checks.events import EvChange
+from mrc_testbed.testbed.checks.flows import flow_bytes_wrong, flows_goodput
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
+from mrc_testbed.testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
+from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
+from mrc_testbed.testbed.expect import Figure, Span, Window
+from mrc_testbed.testbed.scenario.plugins.offered import PluginStuck
 
 
 def measure(record: RunRecord, figure: Figure) -> float:

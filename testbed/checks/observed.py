@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.scale import number
-from testbed.checks.shown import shown
-from testbed.expect import Expectation, OfClean
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.shown import shown
+from mrc_testbed.testbed.expect import Expectation, OfClean
 
 
 def observed_words(wanted: Expectation, check: CheckResult) -> str:

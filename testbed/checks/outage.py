@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from testbed.checks.computation import computes
-from testbed.checks.counting import final_counters
-from testbed.checks.derived import derived
-from testbed.checks.events import Stall
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import amount
-from testbed.checks.scope import belongs, hosts_of
-from testbed.checks.windows import (
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.counting import final_counters
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.events import Stall
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.scope import belongs, hosts_of
+from mrc_testbed.testbed.checks.windows import (
     AROUND_FAULTS,
     Interval,
     NoData,
@@ -20,8 +20,8 @@ from testbed.checks.windows import (
     window_intervals,
     workload_ns,
 )
-from testbed.expect import Span, Window
-from testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.expect import Span, Window
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 
 @computes("stall")

@@ -9,14 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.conservation import Books
-from testbed.checks.counts import PausedPort, QpCount, read_counts
-from testbed.checks.events import EvChange, Notice, PathKey, PathRests, PortChange, Stall, read_events
-from testbed.checks.frame_balance import FrameBooks
-from testbed.checks.snapshots import Snapshots
-from testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
-from testbed.rundir.packed import PackedRows, packed_rows, read_rows
-from testbed.rundir.tables import (
+from mrc_testbed.testbed.checks.conservation import Books
+from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
+from mrc_testbed.testbed.checks.events import EvChange, Notice, PathKey, PathRests, PortChange, Stall, read_events
+from mrc_testbed.testbed.checks.frame_balance import FrameBooks
+from mrc_testbed.testbed.checks.snapshots import Snapshots
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
+from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
+from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
     MESSAGES,
@@ -31,8 +31,8 @@ from testbed.rundir.tables import (
     RouteSample,
     Wait,
 )
-from testbed.scenario import Effect, Occurrence, Scenario, load_recorded, read_occurrences
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario, load_recorded, read_occurrences
+from mrc_testbed.topos.plan import Plan
 
 _EXPECTED = ("environment.json", "history.jsonl", "events.jsonl", "completions.csv", "counters.json", "fidelity.json")
 """Files that every complete run has."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from testbed.checks.derived import derived
-from testbed.checks.events import ASSUMED_BAD, EvChange
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import Outage, aftermath_ns, outages
-from topos.usid import PathId
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.events import ASSUMED_BAD, EvChange
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import Outage, aftermath_ns, outages
+from mrc_testbed.topos.usid import PathId
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-from testbed.errors import ExitCode
-from testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.expect.vocabulary import Severity
 
 
 class Status(StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from testbed.checks.amounts import MeasuredDuration
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
-from testbed.expect import Window
-from topos.plan import Routing
+from mrc_testbed.testbed.checks.amounts import MeasuredDuration
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.topos.plan import Routing
 
 STATIC = "switches learn no routes"
 NOT_HEALED = "it was not healed"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import NoData
-from testbed.expect import Absolute, Expectation
-from testbed.expect.vocabulary import LINE, RTT, UNITS, Dimension
-from testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.expect import Absolute, Expectation
+from mrc_testbed.testbed.expect.vocabulary import LINE, RTT, UNITS, Dimension
+from mrc_testbed.testbed.workloads.fairness import line_rate
 
 MBPS = "Mb/s"
 """The unit in which people see rates, as charts and the live display have them: payload against port rates."""

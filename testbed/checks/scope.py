@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from testbed.checks.record import RunRecord
-from testbed.expect import Scope, ScopeKind
-from testbed.expect.vocabulary import By, Job, Metric
-from testbed.scenario.jobs import NamedJob
-from testbed.workloads.flows import Flow
-from topos.names import host_name
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.expect import Scope, ScopeKind
+from mrc_testbed.testbed.expect.vocabulary import By, Job, Metric
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.topos.names import host_name
 
 
 def hosts_of(record: RunRecord, scope: Scope) -> tuple[str, ...]:

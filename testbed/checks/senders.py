@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from testbed.checks.fault_drops import Ignorance, ledger_of
-from testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
+from mrc_testbed.testbed.checks.record import RunRecord
 
 Counters = Mapping[str, int]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.checks.result import CheckResult
-from testbed.checks.scale import number
+from mrc_testbed.testbed.checks.result import CheckResult
+from mrc_testbed.testbed.checks.scale import number
 
 NOTHING = "-"
 UNKNOWN = "?"

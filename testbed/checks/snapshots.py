@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json
+from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json
 
 _KEPT = 512
 """Snapshots that stay parsed: who asks for those around a fault asks for each of them several times."""

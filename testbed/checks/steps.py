@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from testbed.checks.computation import computes
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.scope import belongs
-from testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
-from testbed.expect import Scope, ScopeKind, Span, Window
-from testbed.rundir.tables import Completion
-from testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scope import belongs
+from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
+from mrc_testbed.testbed.expect import Scope, ScopeKind, Span, Window
+from mrc_testbed.testbed.rundir.tables import Completion
+from mrc_testbed.testbed.scenario.jobs import NamedJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from testbed.checks.derived import derived
-from testbed.checks.fault_drops import Ignorance, ledger_of
-from testbed.checks.link_loads import Port, SentBytes, sent_bytes
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.windows import Outage, outages
-from testbed.scenario import Effect
-from topos.plan import Link
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
+from mrc_testbed.testbed.checks.link_loads import Port, SentBytes, sent_bytes
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.scenario import Effect
+from mrc_testbed.topos.plan import Link
 
 MOST_IDLE_BYTES = 1000
 """More than kernels say to their neighbours on a link without traffic, and less than a packet of data."""

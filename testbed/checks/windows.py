@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, NoReturn
 
-from testbed.checks.derived import derived
-from testbed.checks.record import HistoryLine, RunRecord
-from testbed.expect import Length, Moment, Span, Window
-from testbed.scenario import FaultParameters, Occurrence
-from testbed.scenario.faults import Traits
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
+from mrc_testbed.testbed.expect import Length, Moment, Span, Window
+from mrc_testbed.testbed.scenario import FaultParameters, Occurrence
+from mrc_testbed.testbed.scenario.faults import Traits
 
 AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then its lost packets are still being noticed."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.checks.record import RunRecord
-from testbed.checks.steps import finished_by_all
-from testbed.workloads.estimate import eager, earliest_completion_ns, links_between
-from topos.shape import Shape
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.steps import finished_by_all
+from mrc_testbed.testbed.workloads.estimate import eager, earliest_completion_ns, links_between
+from mrc_testbed.topos.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, Runs, runs_of
-from testbed.commands.output import write_asked
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Out, Runs, runs_of
+from mrc_testbed.testbed.commands.output import write_asked
+from mrc_testbed.testbed.terminal import say
 
 _Chance = Annotated[
     float,
@@ -30,12 +30,12 @@ def bounds(runs: Runs, out: Out = Path("results"), chance: _Chance = 0.001, json
     with the chance given. Exit status: 0 no bound is known to be tight, 1 some is, 2 bad input, 3 too few runs, or some
     run left an expectation open.
     """
-    from testbed.app.bounds import bounds_of_folders
-    from testbed.compare.bounds import Room, bounds_document, gravest
-    from testbed.compare.bounds_table import show_bounds, totals
-    from testbed.errors import ExitCode
-    from testbed.report.console import open_console
-    from testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.app.bounds import bounds_of_folders
+    from mrc_testbed.testbed.compare.bounds import Room, bounds_document, gravest
+    from mrc_testbed.testbed.compare.bounds_table import show_bounds, totals
+    from mrc_testbed.testbed.errors import ExitCode
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.rundir.results import run_folder
 
     to_stdout = json_ == Path("-")
     found = bounds_of_folders([run_folder(run, out) for run in runs_of(runs, out)], chance)

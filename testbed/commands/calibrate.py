@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.errors import ExitCode, RunError, UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from testbed.calibration import Calibration
-    from testbed.scenario.transports import TransportKind
+    from mrc_testbed.testbed.calibration import Calibration
+    from mrc_testbed.testbed.scenario.transports import TransportKind
 
 _Transports = Annotated[
     str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
@@ -30,8 +30,8 @@ def calibrate(
 
     `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
-    from testbed.calibration import load_calibration, machine_capacity, state_file
-    from topos.cost import MRC
+    from mrc_testbed.testbed.calibration import load_calibration, machine_capacity, state_file
+    from mrc_testbed.topos.cost import MRC
 
     if not show:
         for kind in tuple(_kinds(transport)):
@@ -49,8 +49,8 @@ def calibrate(
 
 def _kinds(words: str) -> Iterator[TransportKind]:
     """The transports of a list. Raises UsageError for what is none."""
-    from testbed.expect import did_you_mean
-    from testbed.scenario.transports import TransportKind
+    from mrc_testbed.testbed.expect import did_you_mean
+    from mrc_testbed.testbed.scenario.transports import TransportKind
 
     known = [kind.value for kind in TransportKind]
     for word in dict.fromkeys(word.strip() for word in words.split(",")):
@@ -62,10 +62,10 @@ def _kinds(words: str) -> Iterator[TransportKind]:
 
 def _measure(transport: TransportKind) -> None:
     """Measure and save one transport, so that it stays if the next one fails."""
-    from testbed.app.calibrate import calibrate as measure
-    from testbed.calibration import calibration_text, state_file, with_load
-    from testbed.report.calibration import step_line
-    from testbed.rundir.ownership import write_given
+    from mrc_testbed.testbed.app.calibrate import calibrate as measure
+    from mrc_testbed.testbed.calibration import calibration_text, state_file, with_load
+    from mrc_testbed.testbed.report.calibration import step_line
+    from mrc_testbed.testbed.rundir.ownership import write_given
 
     found = measure(transport, lambda step: say(step_line(transport, step)))
     try:
@@ -75,8 +75,8 @@ def _measure(transport: TransportKind) -> None:
 
 
 def _show(found: Calibration) -> None:
-    from testbed.report.calibration import render_calibration
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.report.calibration import render_calibration
+    from mrc_testbed.testbed.report.console import open_console
 
     open_console().print(render_calibration(found))
     if reason := found.stale():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, Runs, runs_of
+from mrc_testbed.testbed.commands.options import Out, Runs, runs_of
 
 _Against = Annotated[
     list[Path] | None,
@@ -25,10 +25,10 @@ def compare(
     of the first run. Everything, with curves, is in compare.html and compare.json in a new folder. Exit status 3: two
     runs in virtual time with the same seed, settings and plugins differ.
     """
-    from testbed.app.comparison import PAGE_FILE, compare_folders
-    from testbed.compare.console import show_comparison
-    from testbed.report.console import open_console
-    from testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
+    from mrc_testbed.testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.rundir.results import run_folder
 
     given, base = ([run_folder(run, out) for run in runs_of(each, out)] if each else [] for each in (runs, against))
     found = compare_folders(given, out, count_inconclusive, base)

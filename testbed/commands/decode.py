@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from testbed.errors import ExitCode
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.terminal import say
 
 
 def decode(
@@ -43,9 +43,9 @@ def decode(
     any port of the fabric makes them too. docs/wireshark.md explains the lines. Exit status: 3 if the file is damaged,
     else 0; what stands before the damage is shown.
     """
-    from testbed.wireview.decode import decode as show
-    from testbed.wireview.decode import dissector_help
-    from testbed.wireview.select import selection
+    from mrc_testbed.testbed.wireview.decode import decode as show
+    from mrc_testbed.testbed.wireview.decode import dissector_help
+    from mrc_testbed.testbed.wireview.select import selection
 
     if dissector:
         say(dissector_help())

@@ -6,8 +6,8 @@ import errno
 import os
 import traceback
 
-from testbed.errors import ExitCode, ScenarioError, TestbedError, lack_of
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError, TestbedError, lack_of
+from mrc_testbed.testbed.terminal import say
 
 _OF_THE_PATH = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
@@ -28,7 +28,7 @@ def show(error: Exception) -> ExitCode:
     if GlobalOptions.debug:
         say("".join(traceback.format_exception(error)), err=True, end="")
     if isinstance(error, ScenarioError):
-        from testbed.scenario import render_problems
+        from mrc_testbed.testbed.scenario import render_problems
 
         say(render_problems(error), err=True)
     elif isinstance(error, TestbedError):

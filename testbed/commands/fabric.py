@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
-from testbed.commands.output import write_asked
-from testbed.consent import run_what_scenarios_name
-from testbed.errors import UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Out, ScenarioFile, Set, warn_of_budget
+from mrc_testbed.testbed.commands.output import write_asked
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.terminal import say
 
 
 def topo_show(
@@ -22,8 +22,8 @@ def topo_show(
     """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
     import shutil
 
-    from testbed.scenario import load_scenario
-    from topos import render
+    from mrc_testbed.testbed.scenario import load_scenario
+    from mrc_testbed.topos import render
 
     loaded = load_scenario(scenario, set_ or [], judged=False)
     plan = loaded.plan()
@@ -46,12 +46,12 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
     Commands may also be piped in. With -c all of them run, and the exit status is that of the first that fails.
     """
     run_what_scenarios_name()
-    from testbed.fabric.capabilities import LINUX, require
+    from mrc_testbed.testbed.fabric.capabilities import LINUX, require
 
     require([LINUX])
-    from testbed.app.shell import open_shell
-    from testbed.inputs import STANDARD_STREAM
-    from testbed.scenario import load_scenario
+    from mrc_testbed.testbed.app.shell import open_shell
+    from mrc_testbed.testbed.inputs import STANDARD_STREAM
+    from mrc_testbed.testbed.scenario import load_scenario
 
     if scenario == STANDARD_STREAM and not command:
         raise UsageError("shell -: standard input is for what you type; name a file, or give commands with -c")
@@ -67,9 +67,9 @@ _GoingOn = Annotated[
 
 def attach(run: _GoingOn = None, out: Out = Path("results"), command: _Commands = None) -> None:
     """Give Mininet's prompt on the nodes of a run that is going on. Leaving it, or the end of the run, ends it."""
-    from testbed.fabric.capabilities import LINUX, require
+    from mrc_testbed.testbed.fabric.capabilities import LINUX, require
 
     require([LINUX])
-    from testbed.app import attach as app
+    from mrc_testbed.testbed.app import attach as app
 
     raise typer.Exit(app.attach(run, out, command or []))

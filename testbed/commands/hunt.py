@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
-from testbed.consent import run_what_scenarios_name
-from testbed.cpus import usable_cpus
-from testbed.errors import UsageError
+from mrc_testbed.testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.errors import UsageError
 
 if TYPE_CHECKING:
-    from testbed.app.hunt.subject import HuntRequest
-    from testbed.app.hunt.workers import HuntWorkers
+    from mrc_testbed.testbed.app.hunt.subject import HuntRequest
+    from mrc_testbed.testbed.app.hunt.workers import HuntWorkers
 
 _Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Try so many seeds.")]
 _First = Annotated[int | None, typer.Option("--seed", min=0, help="The first; else the file's.", show_default=False)]
@@ -57,12 +57,12 @@ def hunt(
     """
     run_what_scenarios_name()
 
-    from testbed.app.hunt.hunt import HuntLimits
-    from testbed.app.hunt.hunt import hunt as hunt_in
-    from testbed.app.hunt.subject import HuntRequest
-    from testbed.inputs import STANDARD_STREAM
-    from testbed.report.console import open_console
-    from testbed.scenario.yaml_text import read_source
+    from mrc_testbed.testbed.app.hunt.hunt import HuntLimits
+    from mrc_testbed.testbed.app.hunt.hunt import hunt as hunt_in
+    from mrc_testbed.testbed.app.hunt.subject import HuntRequest
+    from mrc_testbed.testbed.inputs import STANDARD_STREAM
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.scenario.yaml_text import read_source
 
     text = read_source(scenario).text if scenario == STANDARD_STREAM else ""
     request = HuntRequest(scenario, tuple(set_ or ()), move, text)
@@ -76,7 +76,7 @@ def _elsewhere(request: HuntRequest, on: str, certs: Path, insecure: bool, jobs:
         return None
     if jobs:
         raise UsageError("--jobs: is for --on local; a worker tries as many at once as it has threads (--nthreads)")
-    from testbed.sweep.address import scheduler_address
-    from testbed.sweep.hunting import WorkersElsewhere
+    from mrc_testbed.testbed.sweep.address import scheduler_address
+    from mrc_testbed.testbed.sweep.hunting import WorkersElsewhere
 
     return WorkersElsewhere(request, scheduler_address(on, certs, insecure))

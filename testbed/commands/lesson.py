@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands.options import Virtual
-from testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
-from testbed.consent import run_what_scenarios_name
-from testbed.errors import ExitCode, UsageError
-from testbed.scenario.shipped import FOLDER
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Virtual
+from mrc_testbed.testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from testbed.lessons.work import Work
+    from mrc_testbed.testbed.lessons.work import Work
 
 LESSONS = FOLDER / "lessons"
 LessonName = Annotated[
@@ -43,9 +43,9 @@ def list_lessons(
     ] = LESSONS,
 ) -> None:
     """List the lessons that are shipped, or those of a course."""
-    from testbed.lessons.load import load_lesson
-    from testbed.lessons.shelf import shipped_lessons
-    from testbed.lessons.shown import list_lines
+    from mrc_testbed.testbed.lessons.load import load_lesson
+    from mrc_testbed.testbed.lessons.shelf import shipped_lessons
+    from mrc_testbed.testbed.lessons.shown import list_lines
 
     folders = shipped_lessons(course)
     if not folders:
@@ -56,7 +56,7 @@ def list_lessons(
 
 def show(name: LessonName) -> None:
     """Print the text of a lesson."""
-    from testbed.lessons.work import lesson_meant
+    from mrc_testbed.testbed.lessons.work import lesson_meant
 
     say(lesson_meant(name).told, end="")
 
@@ -72,9 +72,9 @@ def start(
 ) -> None:
     """Begin a lesson in a folder of your own; nothing that is there is written over. With --web a browser shows its
     text beside the live fabric, and takes the answers."""
-    from testbed.lessons.course import join
-    from testbed.lessons.shelf import find_lesson
-    from testbed.lessons.work import start as begin
+    from mrc_testbed.testbed.lessons.course import join
+    from mrc_testbed.testbed.lessons.shelf import find_lesson
+    from mrc_testbed.testbed.lessons.work import start as begin
 
     refuse_without_web(web, web_port, interactive)
     if virtual and not web:
@@ -103,10 +103,10 @@ def check(
     """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail or not finished,
     2 bad input, 3 inconclusive."""
     run_what_scenarios_name()
-    from testbed.app.lesson import CheckOptions, check_work
-    from testbed.lessons.shown import grade_lines
-    from testbed.lessons.work import open_work, with_seed_by_name
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.app.lesson import CheckOptions, check_work
+    from mrc_testbed.testbed.lessons.shown import grade_lines
+    from mrc_testbed.testbed.lessons.work import open_work, with_seed_by_name
+    from mrc_testbed.testbed.report.console import open_console
 
     refuse_without_web(web, web_port, interactive)
     if run and (again or web):
@@ -129,9 +129,9 @@ def _serve(work: Work, virtual: bool, port: int | None, interactive: bool) -> No
     run_what_scenarios_name()
     from contextlib import suppress
 
-    from testbed.app.lesson import CheckOptions
-    from testbed.app.lesson_desk import serve_lesson
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.app.lesson import CheckOptions
+    from mrc_testbed.testbed.app.lesson_desk import serve_lesson
+    from mrc_testbed.testbed.report.console import open_console
 
     with shown(True, port, interactive, lesson=True) as server, suppress(KeyboardInterrupt):
         if server:
@@ -156,13 +156,13 @@ def grade(
     """Check the lessons of a class: a line for each, in grades.csv and grades.json. What a machine spoiled or a file
     lacks is said there, and ends nothing. Exit status: 0 whatever the grades; 3 if this machine could not judge some
     lesson."""
-    from testbed.app.lesson import CheckOptions
-    from testbed.app.lesson_grades import CSV_FILE, grade_all
-    from testbed.lessons.grade import LessonMark
-    from testbed.lessons.grades import GradedWork, lesson_folders
-    from testbed.lessons.load import load_lesson
-    from testbed.lessons.shelf import shipped_lessons
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.app.lesson import CheckOptions
+    from mrc_testbed.testbed.app.lesson_grades import CSV_FILE, grade_all
+    from mrc_testbed.testbed.lessons.grade import LessonMark
+    from mrc_testbed.testbed.lessons.grades import GradedWork, lesson_folders
+    from mrc_testbed.testbed.lessons.load import load_lesson
+    from mrc_testbed.testbed.lessons.shelf import shipped_lessons
+    from mrc_testbed.testbed.report.console import open_console
 
     own = [found for folder in lesson or () for found in shipped_lessons(folder) or (folder,)]
     teachers = {load_lesson(folder).name: folder for folder in own}
@@ -187,7 +187,7 @@ def hint(
     number: Annotated[int, typer.Argument(metavar="K", min=1, help="Which hint; the first tells least.")] = 1,
 ) -> None:
     """Print a hint of a lesson."""
-    from testbed.lessons.work import lesson_meant
+    from mrc_testbed.testbed.lessons.work import lesson_meant
 
     lesson = lesson_meant(name)
     if number > len(lesson.hints):
@@ -208,10 +208,10 @@ def solution(
     started the answers that only a run has are those of its runs."""
     from dataclasses import replace
 
-    from testbed.app.lesson import solved_answers
-    from testbed.lessons.course import opened
-    from testbed.lessons.solution import solution_lines
-    from testbed.lessons.work import is_work, lesson_meant, open_work
+    from mrc_testbed.testbed.app.lesson import solved_answers
+    from mrc_testbed.testbed.lessons.course import opened
+    from mrc_testbed.testbed.lessons.solution import solution_lines
+    from mrc_testbed.testbed.lessons.work import is_work, lesson_meant, open_work
 
     with opened(lesson_meant(name), key) as lesson:
         answers = solved_answers(replace(open_work(Path(name)), lesson=lesson)) if is_work(name) else None
@@ -228,8 +228,8 @@ def course(
 ) -> None:
     """Make the folder of a course for a class: lessons without their solutions. These are in FOLDER-key.json, which
     the teacher hands out after the deadline (docs/teaching.md)."""
-    from testbed.lessons.course import make_course
-    from testbed.lessons.shelf import find_lesson, shipped_lessons
+    from mrc_testbed.testbed.lessons.course import make_course
+    from mrc_testbed.testbed.lessons.shelf import find_lesson, shipped_lessons
 
     lessons = [find_lesson(name) for name in names or map(str, shipped_lessons())]
     made, key = make_course(folder, lessons)
@@ -242,7 +242,7 @@ def course(
 
 def restore(folder: Folder = Path()) -> None:
     """Begin a lesson anew in the folder where it was started; what was there is kept in it, in kept-UTC."""
-    from testbed.lessons.work import restore as begin_anew
+    from mrc_testbed.testbed.lessons.work import restore as begin_anew
 
     work, kept = begin_anew(folder)
     say(f"{work.folder}: begun anew; what was there is kept in {kept}")
@@ -250,7 +250,7 @@ def restore(folder: Folder = Path()) -> None:
 
 def new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)]) -> None:
     """Make an empty lesson of your own, to be written over (docs/lessons.md)."""
-    from testbed.lessons.new import new_lesson
+    from mrc_testbed.testbed.lessons.new import new_lesson
 
     for path in new_lesson(folder):
         say(path)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import typer
 
-from testbed.commands.options import Out
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Out
+from mrc_testbed.testbed.terminal import say
 
 
 def doctor() -> None:
     """Show what this machine can do, what is lost without each part, and the fix."""
-    from testbed.report.doctor import show_doctor
+    from mrc_testbed.testbed.report.doctor import show_doctor
 
     raise typer.Exit(show_doctor())
 
@@ -23,9 +23,9 @@ def clean(out: Out = Path("results")) -> None:
     A killed run leaves no process, namespace or link behind; the kernel removes them with it. Exit status: 3 if a
     folder could not be judged, else 0.
     """
-    from testbed.app.clean import finish_abandoned
-    from testbed.errors import ExitCode
-    from testbed.rundir.scratch import PREFIXES, remove_left
+    from mrc_testbed.testbed.app.clean import finish_abandoned
+    from mrc_testbed.testbed.errors import ExitCode
+    from mrc_testbed.testbed.rundir.scratch import PREFIXES, remove_left
 
     finished = finish_abandoned(out)
     for done in finished:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.terminal import say
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from testbed.report.outcome import Case
-    from testbed.scenario import Scenario
-    from testbed.scenario.axes import Sweep
+    from mrc_testbed.testbed.report.outcome import Case
+    from mrc_testbed.testbed.scenario import Scenario
+    from mrc_testbed.testbed.scenario.axes import Sweep
 
 ScenarioFile = Annotated[
     Path,
@@ -90,7 +90,7 @@ Insecure = Annotated[
 
 def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep:
     """What the options of a command ask for besides the file."""
-    from testbed.scenario.axes import Sweep
+    from mrc_testbed.testbed.scenario.axes import Sweep
 
     return Sweep(tuple(matrix or ()), variants, against)
 
@@ -116,7 +116,7 @@ def runs_of(names: Sequence[Path], out: Path) -> list[Path]:
 
     Raises UsageError if no run remains.
     """
-    from testbed.rundir.results import runs_among
+    from mrc_testbed.testbed.rundir.results import runs_among
 
     runs, left_out = runs_among(names, out)
     for line in left_out:
@@ -128,10 +128,10 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     """Print warnings about fabrics that are more than this machine carries, or whose planes hold too few packets, on
     standard error, once each. `scenarios`: with the names of their cells; a warning that is not about all of them names
     those that it is about."""
-    from testbed.calibration import budget_warnings
-    from testbed.scenario.load import offered_load
-    from testbed.scenario.transports import WorldKind
-    from topos.budget import too_few_in_flight
+    from mrc_testbed.testbed.calibration import budget_warnings
+    from mrc_testbed.testbed.scenario.load import offered_load
+    from mrc_testbed.testbed.scenario.transports import WorldKind
+    from mrc_testbed.topos.budget import too_few_in_flight
 
     told: dict[str, dict[str, None]] = {}
     names = set()
@@ -152,9 +152,9 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
 
 def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     """Print warnings about expensive captures on standard error, once each."""
-    from testbed.cpus import usable_cpus
-    from testbed.pcap.budget import capture_warnings
-    from testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.cpus import usable_cpus
+    from mrc_testbed.testbed.pcap.budget import capture_warnings
+    from mrc_testbed.testbed.scenario.transports import WorldKind
 
     cpus = usable_cpus()
     on_kernel = (each for each in scenarios if each.world is WorldKind.KERNEL)
@@ -165,7 +165,7 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
 
 def warn_of_plugins(run: Path) -> None:
     """Print the plugin files that have changed since a run on standard error."""
-    from testbed.runner.plugins import changed_plugins
+    from mrc_testbed.testbed.runner.plugins import changed_plugins
 
     for line in changed_plugins(run):
         say(f"warning: {line}", err=True)

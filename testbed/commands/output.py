@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.errors import UsageError
-from testbed.inputs import ONLY_JSON, STANDARD_STREAM
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.inputs import ONLY_JSON, STANDARD_STREAM
 
 
 def write_asked(option: str, path: Path, text: str) -> None:
     """Write what `option` asks for. Raises UsageError."""
-    from testbed.rundir.ownership import write_given
+    from mrc_testbed.testbed.rundir.ownership import write_given
 
     if path == STANDARD_STREAM:
         raise UsageError(f"{option} -: {ONLY_JSON}")

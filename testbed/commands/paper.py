@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands import errors
-from testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
-from testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
-from testbed.consent import run_what_scenarios_name
-from testbed.terminal import say
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
+from mrc_testbed.testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from testbed.report.outcome import Case, RunOutcome
-    from testbed.web.server_process import ServerProcess
+    from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+    from mrc_testbed.testbed.web.server_process import ServerProcess
 
 _Files = Annotated[
     list[Path] | None,
@@ -44,15 +44,15 @@ def paper(
     so far. Exit status: as of `run` with several scenarios, the most serious decides.
     """
     run_what_scenarios_name()
-    from testbed.app import run as runner
-    from testbed.app.batch import run_cases
-    from testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
-    from testbed.fabric import capabilities
-    from testbed.report.batch import totals
-    from testbed.report.console import open_console
-    from testbed.report.outcome import exit_code_of
-    from testbed.report.pack import pack_table, world_words
-    from testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.app import run as runner
+    from mrc_testbed.testbed.app.batch import run_cases
+    from mrc_testbed.testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
+    from mrc_testbed.testbed.fabric import capabilities
+    from mrc_testbed.testbed.report.batch import totals
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.report.outcome import exit_code_of
+    from mrc_testbed.testbed.report.pack import pack_table, world_words
+    from mrc_testbed.testbed.scenario.transports import WorldKind
 
     refuse_without_web(web, web_port, interactive=False)
     cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit)

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from testbed.commands import plan_options as option
-from testbed.commands.output import write_asked
-from testbed.commands.plan_bridge import measured_recoveries, small_scenario
-from testbed.errors import ExitCode, UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.commands import plan_options as option
+from mrc_testbed.testbed.commands.output import write_asked
+from mrc_testbed.testbed.commands.plan_bridge import measured_recoveries, small_scenario
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
-    from testbed.planner.chance import Outlook
-    from testbed.planner.design import Design
-    from testbed.planner.failures import FailurePlan, PlannedJob
-    from testbed.planner.numbers import MarkedNumber
-    from testbed.planner.parts import PartsList
-    from testbed.planner.question import Question
-    from testbed.planner.recovery import PathRecovery
+    from mrc_testbed.testbed.planner.chance import Outlook
+    from mrc_testbed.testbed.planner.design import Design
+    from mrc_testbed.testbed.planner.failures import FailurePlan, PlannedJob
+    from mrc_testbed.testbed.planner.numbers import MarkedNumber
+    from mrc_testbed.testbed.planner.parts import PartsList
+    from mrc_testbed.testbed.planner.question import Question
+    from mrc_testbed.testbed.planner.recovery import PathRecovery
 
 
 def plan(
@@ -69,11 +69,11 @@ def plan(
     if balls:
         _balls(flows, links, seed, json, html)
         return
-    from testbed.planner.design import NicCable
-    from testbed.planner.parts import load_parts
-    from testbed.planner.prices import load_prices
-    from testbed.planner.question import designs, why_none_fits
-    from testbed.planner.question import warnings as warnings_of
+    from mrc_testbed.testbed.planner.design import NicCable
+    from mrc_testbed.testbed.planner.parts import load_parts
+    from mrc_testbed.testbed.planner.prices import load_prices
+    from mrc_testbed.testbed.planner.question import designs, why_none_fits
+    from mrc_testbed.testbed.planner.question import warnings as warnings_of
 
     question = _question(gpus, nic, planes, switch, ports, tiers, transceiver, nic_cable)
     known = load_parts(_text(parts, "--parts"), str(parts)) if parts else load_parts()
@@ -99,7 +99,7 @@ def _jobs(
     made: Sequence[Design], known: PartsList, asked: option.FailureOptions, measured: Sequence[Path]
 ) -> list[FailurePlan | None]:
     """What befalls the job on each design; None where the GPUs have no room. Raises UsageError."""
-    from testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
+    from mrc_testbed.testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
 
     numbers = asked.numbers(known.failures)
     recoveries = _recoveries(known, numbers["rtt"], measured)
@@ -115,7 +115,7 @@ def _jobs(
 
 def _recoveries(known: PartsList, rtt: MarkedNumber, measured: Sequence[Path]) -> tuple[PathRecovery, ...]:
     """All that the job may have, from the parts list and from runs."""
-    from testbed.planner.recoveries import listed_recoveries
+    from mrc_testbed.testbed.planner.recoveries import listed_recoveries
 
     return (*listed_recoveries(known.recovery, rtt), *measured_recoveries(measured, rtt))
 
@@ -123,7 +123,7 @@ def _recoveries(known: PartsList, rtt: MarkedNumber, measured: Sequence[Path]) -
 def _outlook(job: PlannedJob, recoveries: Sequence[PathRecovery], asked: option.FailureOptions) -> Outlook | None:
     if not (wanted := asked.campaigns()):
         return None
-    from testbed.planner.chance import simulate
+    from mrc_testbed.testbed.planner.chance import simulate
 
     campaigns, days = wanted
     return simulate(job.case, recoveries, campaigns, days, asked.seed)
@@ -141,15 +141,15 @@ def _show(
     json: Path | None,
     html: Path | None,
 ) -> None:
-    from testbed.report.plan import plan_document, show_designs
-    from testbed.report.plan_failures import failures_document, show_failures
+    from mrc_testbed.testbed.report.plan import plan_document, show_designs
+    from mrc_testbed.testbed.report.plan_failures import failures_document, show_failures
 
     def show(console: Console) -> None:
         show_designs(made, console)
         show_failures(made, jobs, console)
 
     def page() -> str:
-        from testbed.pages.plan.page import plan_page
+        from mrc_testbed.testbed.pages.plan.page import plan_page
 
         return plan_page(made, jobs, document, _command())
 
@@ -158,9 +158,9 @@ def _show(
 
 
 def _balls(flows: str, links: str, seed: int, json: Path | None, html: Path | None) -> None:
-    from testbed.planner.balls import MOST, crowding
-    from testbed.planner.quantities import listed, whole
-    from testbed.report.balls import crowding_document, show_crowding
+    from mrc_testbed.testbed.planner.balls import MOST, crowding
+    from mrc_testbed.testbed.planner.quantities import listed, whole
+    from mrc_testbed.testbed.report.balls import crowding_document, show_crowding
 
     counts = [
         [whole(each, option, 1, MOST) for each in listed(text)]
@@ -169,7 +169,7 @@ def _balls(flows: str, links: str, seed: int, json: Path | None, html: Path | No
     rows = [crowding(some, over, seed) for some, over in product(*counts)]
 
     def page() -> str:
-        from testbed.pages.plan.balls import balls_page
+        from mrc_testbed.testbed.pages.plan.balls import balls_page
 
         return balls_page(rows, _command())
 
@@ -186,7 +186,7 @@ def _output(
     """As JSON on standard output, or as a table with JSON in a file if one is asked for; and as a page if one is."""
     from json import dumps
 
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.report.console import open_console
 
     only_json = str(json) == "-"
     if only_json:
@@ -214,9 +214,9 @@ def _question(
     gpus: str, nic: str, planes: str, switch: str, ports: str, tiers: str, transceiver: str, nic_cable: str
 ) -> Question:
     """Of the options as written. Raises UsageError."""
-    from testbed.planner.design import NicCable
-    from testbed.planner.quantities import listed, rate_gbps, whole
-    from testbed.planner.question import Question
+    from mrc_testbed.testbed.planner.design import NicCable
+    from mrc_testbed.testbed.planner.quantities import listed, rate_gbps, whole
+    from mrc_testbed.testbed.planner.question import Question
 
     if nic_cable not in set(NicCable):
         raise UsageError(f"--nic-cable {nic_cable}: write {' or '.join(NicCable)}")
@@ -233,8 +233,8 @@ def _question(
 
 
 def _tier(text: str) -> int:
-    from testbed.planner.clos import MOST_TIERS
-    from testbed.planner.quantities import whole
+    from mrc_testbed.testbed.planner.clos import MOST_TIERS
+    from mrc_testbed.testbed.planner.quantities import whole
 
     count = whole(text, "--tiers", 1)
     if count > MOST_TIERS:
@@ -244,13 +244,13 @@ def _tier(text: str) -> int:
 
 def _taken(gpus: str) -> list[str]:
     """What a count that is not written out was taken for."""
-    from testbed.planner.quantities import listed, whole
+    from mrc_testbed.testbed.planner.quantities import listed, whole
 
     return [f"--gpus {each} is taken as {whole(each, '--gpus', 2):,}" for each in listed(gpus) if not each.isdecimal()]
 
 
 def _text(path: Path, option: str) -> str:
-    from testbed.inputs import input_text
+    from mrc_testbed.testbed.inputs import input_text
 
     try:
         return input_text(path)

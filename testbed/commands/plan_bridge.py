@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.errors import UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.planner.design import Design
-    from testbed.planner.failures import FailurePlan
-    from testbed.planner.numbers import MarkedNumber
-    from testbed.planner.recovery import PathRecovery
+    from mrc_testbed.testbed.planner.design import Design
+    from mrc_testbed.testbed.planner.failures import FailurePlan
+    from mrc_testbed.testbed.planner.numbers import MarkedNumber
+    from mrc_testbed.testbed.planner.recovery import PathRecovery
 
 
 def measured_recoveries(runs: Sequence[Path], rtt: MarkedNumber) -> tuple[PathRecovery, ...]:
     """Of all runs, priced at `rtt`; runs that are left out are reported on standard error. Raises UsageError."""
-    from testbed.app.measured import measured_waits
-    from testbed.planner.bridge import priced
+    from mrc_testbed.testbed.app.measured import measured_waits
+    from mrc_testbed.testbed.planner.bridge import priced
 
     if not runs:
         return ()
@@ -40,8 +40,8 @@ def small_scenario(
 ) -> str:
     """The scenario of the one design that was asked for, with so many `planes`. `step_s`: of its job; `call`: how the
     command was called. Raises UsageError, also where the file is there."""
-    from testbed.planner.small import LargePlan, SmallFabric, only_design
-    from testbed.planner.small_text import scenario_text
+    from mrc_testbed.testbed.planner.small import LargePlan, SmallFabric, only_design
+    from mrc_testbed.testbed.planner.small_text import scenario_text
 
     if file.exists():
         raise UsageError(f"--scenario {file}: already exists; give another name")

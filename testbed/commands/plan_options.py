@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.errors import UsageError
+from mrc_testbed.testbed.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from testbed.planner.numbers import MarkedNumber
+    from mrc_testbed.testbed.planner.numbers import MarkedNumber
 
 Gpus = Annotated[str, typer.Option(metavar="N,...", help="GPUs, each with one NIC; 131072 or 10k.")]
 Nic = Annotated[str, typer.Option(metavar="RATE", help="Rate of a NIC over all its planes.")]
@@ -106,9 +106,9 @@ class FailureOptions:
 
     def numbers(self, listed: Mapping[str, MarkedNumber]) -> dict[str, MarkedNumber]:
         """Those of the parts list, with what the user says over them. Raises UsageError."""
-        from testbed.planner.numbers import MarkedNumber, Provenance
-        from testbed.planner.parts import LEAST_CHECKPOINT_S
-        from testbed.planner.quantities import duration_s, duration_words, share
+        from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+        from mrc_testbed.testbed.planner.parts import LEAST_CHECKPOINT_S
+        from mrc_testbed.testbed.planner.quantities import duration_s, duration_words, share
 
         waits = {name: getattr(self, name) for name in ("checkpoint", "restart", "repair", "step")}
         found: dict[str, tuple[float, str]] = {
@@ -128,8 +128,8 @@ class FailureOptions:
 
     def flaps_given(self) -> MarkedNumber | None:
         """In the job; None where the parts list says. Raises UsageError."""
-        from testbed.planner.numbers import MarkedNumber, Provenance
-        from testbed.planner.quantities import a_minute
+        from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+        from mrc_testbed.testbed.planner.quantities import a_minute
 
         if not self.flaps:
             return None
@@ -138,7 +138,7 @@ class FailureOptions:
 
     def job_gpus(self, gpus: int) -> int:
         """Of a job on a design of so many GPUs. Raises UsageError."""
-        from testbed.planner.quantities import whole
+        from mrc_testbed.testbed.planner.quantities import whole
 
         size = whole(self.job, "--job", 2) if self.job else gpus
         if size > gpus:
@@ -147,7 +147,7 @@ class FailureOptions:
 
     def campaigns(self) -> tuple[int, int] | None:
         """How many and of how many days; None if none are asked for. Raises UsageError."""
-        from testbed.planner.quantities import whole
+        from mrc_testbed.testbed.planner.quantities import whole
 
         days = whole(self.days, "--days", 1, _MOST_DAYS)
         return (

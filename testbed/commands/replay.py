@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from testbed.commands.options import Out, RunArgument, warn_of_plugins
-from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.commands.options import Out, RunArgument, warn_of_plugins
+from mrc_testbed.testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
 
 
 def replay(
@@ -27,10 +27,10 @@ def replay(
 
     Exit status as of `run`.
     """
-    from testbed.app.run import run_scenario
-    from testbed.report.console import open_console
-    from testbed.rundir.planned import recorded_scenario
-    from testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.app.run import run_scenario
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.rundir.planned import recorded_scenario
+    from mrc_testbed.testbed.rundir.results import run_folder
 
     refuse_without_web(web, web_port, interactive)
     folder = run_folder(run, out)

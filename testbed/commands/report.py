@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from testbed.commands import errors
-from testbed.commands.options import Out, Runs, runs_of, warn_of_plugins
-from testbed.terminal import say
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.commands.options import Out, Runs, runs_of, warn_of_plugins
+from mrc_testbed.testbed.terminal import say
 
 
 def report(runs: Runs, out: Out = Path("results")) -> None:
@@ -17,8 +17,8 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
     Every run has one already; this makes it again. A killed run gets its verdict first. Exit status: 0 if all pages
     were made, else that of the first failure.
     """
-    from testbed.app.report_page import make_report
-    from testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.app.report_page import make_report
+    from mrc_testbed.testbed.rundir.results import run_folder
 
     failed = []
     for run in runs_of(runs, out):

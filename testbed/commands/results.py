@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from testbed.commands.options import Out
-from testbed.errors import ExitCode, UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Out
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.terminal import say
 
 _RESULTS = Path("results")
 _SHOWN = 20
@@ -55,8 +55,8 @@ def list_results(
     """
     if context.invoked_subcommand is not None:
         return
-    from testbed.report.listing import runs_as_list, show_runs
-    from testbed.report.runs import listed_results
+    from mrc_testbed.testbed.report.listing import runs_as_list, show_runs
+    from mrc_testbed.testbed.report.runs import listed_results
 
     if out != _RESULTS and not out.exists():
         raise UsageError(f"{out}: no such folder")
@@ -83,9 +83,9 @@ def remove_results(
 
     Runs in progress are kept. Nothing outside the results folder is touched, and folders that are not runs are refused.
     """
-    from testbed.app.removal import RunSelection, named, parse_age, remove, selected
-    from testbed.report.listing import summed_up
-    from testbed.report.runs import RunState
+    from mrc_testbed.testbed.app.removal import RunSelection, named, parse_age, remove, selected
+    from mrc_testbed.testbed.report.listing import summed_up
+    from mrc_testbed.testbed.report.runs import RunState
 
     age_s = None if older_than is None else parse_age(older_than)
     selection = RunSelection(keep, age_s, RunState(verdict.value) if verdict else None)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands import errors
-from testbed.commands.options import (
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.commands.options import (
     Against,
     Matrix,
     Out,
@@ -24,15 +24,15 @@ from testbed.commands.options import (
     warn_of_budget,
     warn_of_captures,
 )
-from testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
-from testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.consent import run_what_scenarios_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.report.console import PatientConsole
-    from testbed.report.outcome import Case, RunOutcome
-    from testbed.web.server_process import ServerProcess
+    from mrc_testbed.testbed.report.console import PatientConsole
+    from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+    from mrc_testbed.testbed.web.server_process import ServerProcess
 
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
@@ -94,16 +94,16 @@ def run(
 
     from rich.text import Text
 
-    from testbed.app import run as runner
-    from testbed.app.ahead import RunsAhead, refuse_jobs
-    from testbed.app.batch import Repetitions, load_cases, run_cases
-    from testbed.app.pack import expected_s, rough
-    from testbed.app.reports import Reports
-    from testbed.report.console import open_console
-    from testbed.report.outcome import exit_code_of
+    from mrc_testbed.testbed.app import run as runner
+    from mrc_testbed.testbed.app.ahead import RunsAhead, refuse_jobs
+    from mrc_testbed.testbed.app.batch import Repetitions, load_cases, run_cases
+    from mrc_testbed.testbed.app.pack import expected_s, rough
+    from mrc_testbed.testbed.app.reports import Reports
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.report.outcome import exit_code_of
 
     if tied is not None:
-        from testbed.sweep.tied import end_with
+        from mrc_testbed.testbed.sweep.tied import end_with
 
         end_with(tied)
     refuse_without_web(web, web_port, interactive)
@@ -144,16 +144,16 @@ def run(
 
 
 def _write_cell(path: Path, done: Sequence[Case]) -> None:
-    from testbed.rundir.files import write_json
-    from testbed.sweep.document import cell_document
+    from mrc_testbed.testbed.rundir.files import write_json
+    from mrc_testbed.testbed.sweep.document import cell_document
 
     write_json(path, cell_document(done[0]))
 
 
 def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
     """For several runs: the table of runs, and the comparisons of matrices."""
-    from testbed.app.batch import matrices
-    from testbed.report.batch import render_batch, totals
+    from mrc_testbed.testbed.app.batch import matrices
+    from mrc_testbed.testbed.report.batch import render_batch, totals
 
     if len(done) > 1 or len(done[0].tries) > 1:
         console.print(totals(done) if quiet else render_batch(done))
@@ -163,8 +163,8 @@ def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: boo
 
 def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
     """An error here is reported, and does not change the result of the runs."""
-    from testbed.app.comparison import PAGE_FILE, compare_folders
-    from testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
+    from mrc_testbed.testbed.compare.console import show_comparison
 
     folders = [case.outcome.folder for case in cells if case.outcome and case.outcome.folder]
     if len(folders) < 2:

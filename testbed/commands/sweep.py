@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from testbed.commands import errors
-from testbed.commands.options import (
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.commands.options import (
     Against,
     Certs,
     Insecure,
@@ -25,18 +25,18 @@ from testbed.commands.options import (
     note_left_out,
     sweep_of,
 )
-from testbed.cpus import usable_cpus
-from testbed.errors import ExitCode, UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.report.console import PatientConsole
-    from testbed.sweep.drive import DriveLimits
-    from testbed.sweep.engine import Engine
-    from testbed.sweep.folder import SweepCell, SweepFolder
-    from testbed.sweep.gather import Gathered
+    from mrc_testbed.testbed.report.console import PatientConsole
+    from mrc_testbed.testbed.sweep.drive import DriveLimits
+    from mrc_testbed.testbed.sweep.engine import Engine
+    from mrc_testbed.testbed.sweep.folder import SweepCell, SweepFolder
+    from mrc_testbed.testbed.sweep.gather import Gathered
 
 _Folder = Annotated[
     Path, typer.Argument(metavar="SWEEP", help="The folder that `sweep plan` wrote.", show_default=False)
@@ -100,9 +100,9 @@ def plan(
 
     All mistakes in all cells are reported here. docs/sweeps.md goes on from there.
     """
-    from testbed.app.batch import Repetitions, load_cases
-    from testbed.app.pack import expected_s, rough
-    from testbed.sweep.plan import plan_sweep
+    from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+    from mrc_testbed.testbed.app.pack import expected_s, rough
+    from mrc_testbed.testbed.sweep.plan import plan_sweep
 
     sweep = sweep_of(matrix, variants, against)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, Repetitions(repeat, vary_seed, many), sweep)
@@ -134,7 +134,7 @@ def run(
 
     Exit status as of several runs; 4 too where the engine cannot be used.
     """
-    from testbed.sweep.folder import SweepFolder
+    from mrc_testbed.testbed.sweep.folder import SweepFolder
 
     sweep = SweepFolder(folder)
     limits = _limits(retry_inconclusive, fetch, cell_command)
@@ -156,8 +156,8 @@ def cell(
     The same share always has the same cells, and each cell is in one share. Exit status as of several runs; 0 for a
     share without cells.
     """
-    from testbed.sweep.folder import SweepFolder
-    from testbed.sweep.share import share_of
+    from mrc_testbed.testbed.sweep.folder import SweepFolder
+    from mrc_testbed.testbed.sweep.share import share_of
 
     sweep = SweepFolder(folder)
     cells = share_of(sweep.cells, index, of)
@@ -170,8 +170,8 @@ def cell(
 
 def matrix(folder: _Folder, jobs: _Shares = 20) -> None:
     """Print the shares of a sweep as JSON, for `strategy: matrix: ${{ fromJSON(...) }}` of a GitHub workflow."""
-    from testbed.sweep.folder import SweepFolder
-    from testbed.sweep.share import job_matrix
+    from mrc_testbed.testbed.sweep.folder import SweepFolder
+    from mrc_testbed.testbed.sweep.share import job_matrix
 
     say(json.dumps(job_matrix(len(SweepFolder(folder).cells), jobs)))
 
@@ -189,9 +189,9 @@ def gather(
 
     Exit status as of several runs; a cell that was not run is inconclusive.
     """
-    from testbed.report.console import open_console
-    from testbed.sweep import gather as gathering
-    from testbed.sweep.tables import EXTRA, has_parquet, table_names, without_evidence, write_tables
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.sweep import gather as gathering
+    from mrc_testbed.testbed.sweep.tables import EXTRA, has_parquet, table_names, without_evidence, write_tables
 
     names = table_names(tables)
     found = gathering.gather(folder, more or (), mixed)
@@ -218,7 +218,7 @@ def keys(
 
     Copy the folder to every machine yourself, by a way that you trust: who has it is root on every worker.
     """
-    from testbed.sweep.keys import make_keys
+    from mrc_testbed.testbed.sweep.keys import make_keys
 
     for path in make_keys(out, days):
         say(f"{path}")
@@ -227,8 +227,8 @@ def keys(
 def _limits(retries: int, fetch: str, command: str) -> DriveLimits:
     import shlex
 
-    from testbed.sweep.drive import DriveLimits
-    from testbed.sweep.evidence import FETCHES
+    from mrc_testbed.testbed.sweep.drive import DriveLimits
+    from mrc_testbed.testbed.sweep.evidence import FETCHES
 
     if fetch not in FETCHES:
         raise UsageError(f"--fetch {fetch}: must be one of {', '.join(FETCHES)}")
@@ -237,7 +237,7 @@ def _limits(retries: int, fetch: str, command: str) -> DriveLimits:
 
 def _local(jobs: int | None) -> Engine:
 
-    from testbed.sweep.engine_local import LocalEngine
+    from mrc_testbed.testbed.sweep.engine_local import LocalEngine
 
     return LocalEngine(jobs or usable_cpus())
 
@@ -247,8 +247,8 @@ def _engine(on: str, certs: Path, insecure: bool, jobs: int | None, sweep: Sweep
         return _local(jobs)
     if jobs:
         raise UsageError("--jobs: is for --on local; a worker runs as many cells as it has threads (--nthreads)")
-    from testbed.sweep.address import scheduler_address
-    from testbed.sweep.engine_dask import DaskEngine
+    from mrc_testbed.testbed.sweep.address import scheduler_address
+    from mrc_testbed.testbed.sweep.engine_dask import DaskEngine
 
     return DaskEngine(scheduler_address(on, certs, insecure), sweep)
 
@@ -259,9 +259,9 @@ def _carry_out(
     """`owned`: nobody else runs cells of this folder."""
     from contextlib import nullcontext
 
-    from testbed.report.console import open_console
-    from testbed.sweep.drive import drive
-    from testbed.sweep.progress import SweepLine
+    from mrc_testbed.testbed.report.console import open_console
+    from mrc_testbed.testbed.sweep.drive import drive
+    from mrc_testbed.testbed.sweep.progress import SweepLine
 
     sweep.require_version()
     console = open_console()
@@ -276,9 +276,9 @@ def _carry_out(
 
 def _compare(found: Gathered, file: str, console: PatientConsole, quiet: bool) -> None:
     """An error here is reported, and does not change the result of the runs."""
-    from testbed.app.comparison import PAGE_FILE
-    from testbed.compare.console import show_comparison
-    from testbed.sweep.gather import compare_cells
+    from mrc_testbed.testbed.app.comparison import PAGE_FILE
+    from mrc_testbed.testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.sweep.gather import compare_cells
 
     try:
         made = compare_cells(found, file)
@@ -296,8 +296,8 @@ def _compare(found: Gathered, file: str, console: PatientConsole, quiet: bool) -
 def _write_reports(found: Gathered, junit: Path | None, json_: Path | None) -> None:
     if junit is None and json_ is None:
         return
-    from testbed.app.reports import Reports
-    from testbed.sweep.gather import Cases
+    from mrc_testbed.testbed.app.reports import Reports
+    from mrc_testbed.testbed.sweep.gather import Cases
 
     reports, cases = Reports(junit, json_, errors.show), Cases(found).all()
     reports.write(cases)

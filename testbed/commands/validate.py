@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands import errors
-from testbed.commands.options import (
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.commands.options import (
     Against,
     Matrix,
     ScenarioFiles,
@@ -20,14 +20,14 @@ from testbed.commands.options import (
     warn_of_budget,
     warn_of_captures,
 )
-from testbed.consent import run_what_scenarios_name
-from testbed.errors import ExitCode, TestbedError
-from testbed.terminal import say
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.errors import ExitCode, TestbedError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.scenario import Cell, Scenario
+    from mrc_testbed.testbed.scenario import Cell, Scenario
 
 
 def validate(
@@ -43,7 +43,7 @@ def validate(
 ) -> None:
     """Check scenario files and report every mistake with its place; nothing is built."""
     run_what_scenarios_name()
-    from testbed.scenario import load_cells
+    from mrc_testbed.testbed.scenario import load_cells
 
     failed = False
     for path in scenarios:
@@ -61,10 +61,10 @@ def validate(
 
 
 def _tell(path: Path, cells: Sequence[Cell]) -> None:
-    from testbed.report.plugins import plugin_lines
-    from testbed.scenario import in_brackets
-    from testbed.scenario.scale import speed_words
-    from testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.report.plugins import plugin_lines
+    from mrc_testbed.testbed.scenario import in_brackets
+    from mrc_testbed.testbed.scenario.scale import speed_words
+    from mrc_testbed.testbed.scenario.transports import WorldKind
 
     first = cells[0].scenario
     takes = sum(cell.scenario.as_written.estimate_ns for cell in cells) / 1e9
@@ -88,8 +88,8 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
 
 def _note_plugins(cells: Sequence[Cell]) -> None:
     """They were run here: now commands that read may run them, too."""
-    from testbed.errors import RunError
-    from testbed.runner.plugins import note_plugins
+    from mrc_testbed.testbed.errors import RunError
+    from mrc_testbed.testbed.runner.plugins import note_plugins
 
     try:
         note_plugins(*(cell.scenario for cell in cells))
@@ -99,8 +99,8 @@ def _note_plugins(cells: Sequence[Cell]) -> None:
 
 def _tell_predictions(cells: Sequence[Cell]) -> None:
     """Once for cells of which all numbers are the same."""
-    from testbed.report.prediction import prediction_lines
-    from testbed.scenario import in_brackets
+    from mrc_testbed.testbed.report.prediction import prediction_lines
+    from mrc_testbed.testbed.scenario import in_brackets
 
     cells_by_lines: dict[tuple[float, tuple[str, ...]], list[str]] = {}
     for cell in cells:
@@ -114,9 +114,9 @@ def _tell_predictions(cells: Sequence[Cell]) -> None:
 
 
 def _tell_draws(scenario: Scenario, cell: str) -> None:
-    from testbed.report.capture_facts import capture_lines
-    from testbed.report.random_targets import random_target_lines
-    from testbed.scenario.warnings import scenario_warnings
+    from mrc_testbed.testbed.report.capture_facts import capture_lines
+    from mrc_testbed.testbed.report.random_targets import random_target_lines
+    from mrc_testbed.testbed.scenario.warnings import scenario_warnings
 
     for line in chain(random_target_lines(scenario), capture_lines(scenario)):
         say(f"  {cell}{line}")
@@ -133,7 +133,7 @@ def schema(
     """Print the JSON Schema of scenario files, for completion and checks in an editor."""
     import json
 
-    from testbed.scenario import load_cells, scenario_json_schema
+    from mrc_testbed.testbed.scenario import load_cells, scenario_json_schema
 
     shown = scenario_json_schema(load_cells(scenario)[0].scenario.offered) if scenario else scenario_json_schema()
     say(json.dumps(shown, indent=2))

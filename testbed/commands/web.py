@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.errors import ExitCode, UsageError
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from testbed.web.server_process import ServerProcess
+    from mrc_testbed.testbed.web.server_process import ServerProcess
 
 Web = Annotated[bool, typer.Option("--web", help="Serve a live view of the run to browsers on this machine.")]
 WebPort = Annotated[
@@ -41,7 +41,7 @@ def shown(web: bool, port: int | None, interactive: bool, lesson: bool = False) 
     if not web:
         yield None
         return
-    from testbed.web.server_process import ServerProcess
+    from mrc_testbed.testbed.web.server_process import ServerProcess
 
     server = ServerProcess(port, interactive, lesson)
     try:

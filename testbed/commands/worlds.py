@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
-from testbed.commands.output import write_asked
-from testbed.consent import run_what_scenarios_name
-from testbed.terminal import say
+from mrc_testbed.testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
+from mrc_testbed.testbed.commands.output import write_asked
+from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.app.worlds import Pair
-    from testbed.compare.worlds import Agreement
+    from mrc_testbed.testbed.app.worlds import Pair
+    from mrc_testbed.testbed.compare.worlds import Agreement
 
 _Names = Annotated[
     list[Path],
@@ -51,12 +51,12 @@ def worlds(
     docs/worlds.md has the tolerances and what they are for.
     """
     run_what_scenarios_name()
-    from testbed.app import run as runner
-    from testbed.app.worlds import completed
-    from testbed.compare.worlds import Reads, overall
-    from testbed.compare.worlds_table import show_agreement, totals
-    from testbed.errors import ExitCode
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.app import run as runner
+    from mrc_testbed.testbed.app.worlds import completed
+    from mrc_testbed.testbed.compare.worlds import Reads, overall
+    from mrc_testbed.testbed.compare.worlds_table import show_agreement, totals
+    from mrc_testbed.testbed.errors import ExitCode
+    from mrc_testbed.testbed.report.console import open_console
 
     to_stdout = json_ == Path("-")
     console = open_console(stderr=to_stdout)
@@ -87,9 +87,9 @@ def _pairs(
     names: Sequence[Path], overrides: Sequence[str], seed: int | None, variants: str, out: Path
 ) -> Sequence[Pair]:
     """Runs as they are, scenarios to be run in both worlds."""
-    from testbed.app.worlds import pairs_of_runs, pairs_of_scenarios
-    from testbed.errors import UsageError
-    from testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.app.worlds import pairs_of_runs, pairs_of_scenarios
+    from mrc_testbed.testbed.errors import UsageError
+    from mrc_testbed.testbed.rundir.results import run_folder
 
     folders = [name for name in names if _is_run(name, out)]
     files = [name for name in names if name not in folders]
@@ -111,6 +111,6 @@ def _is_run(name: Path, out: Path) -> bool:
 
 
 def _text(found: Sequence[Agreement], not_run: Sequence[str] = ()) -> str:
-    from testbed.compare.worlds import worlds_document
+    from mrc_testbed.testbed.compare.worlds import worlds_document
 
     return json.dumps(worlds_document(found, not_run), indent=1) + "\n"

@@ -15,8 +15,8 @@ from math import ceil, floor, isclose, log10, sqrt
 from statistics import fmean, stdev
 from typing import Any
 
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.compare.statistics import t_quantile
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.compare.statistics import t_quantile
 
 LEAST_RUNS = 5
 """With four the quantile for one in 1000 is above 10."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from testbed.checks.scale import number
-from testbed.compare.bounds import BoundRow, BoundsOf, Room
-from testbed.compare.table import WIDTH
-from testbed.compare.words import NOTHING
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.compare.bounds import BoundRow, BoundsOf, Room
+from mrc_testbed.testbed.compare.table import WIDTH
+from mrc_testbed.testbed.compare.words import NOTHING
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from testbed.checks.result import Status
-from testbed.compare.copies import unlike_copies
-from testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
-from testbed.compare.groups import Axis, Grouping, grouped
-from testbed.compare.runs import ComparedRun
-from testbed.compare.statistics import (
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.compare.copies import unlike_copies
+from mrc_testbed.testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
+from mrc_testbed.testbed.compare.groups import Axis, Grouping, grouped
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.statistics import (
     Estimate,
     blocked_difference,
     blocked_ratio,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from testbed.compare.comparison import Comparison
-from testbed.compare.sequence import SequenceDiff
-from testbed.compare.sequence_words import sequence_lines
-from testbed.compare.table import WIDTH, render_comparison
+from mrc_testbed.testbed.compare.comparison import Comparison
+from mrc_testbed.testbed.compare.sequence import SequenceDiff
+from mrc_testbed.testbed.compare.sequence_words import sequence_lines
+from mrc_testbed.testbed.compare.table import WIDTH, render_comparison
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from testbed.checks.record import RunRecord
-from testbed.compare.runs import ComparedRun
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _ROWS = {
     "history": "history.jsonl",

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import amount
-from testbed.checks.steps import job_steps
-from testbed.compare.runs import ComparedRun
-from testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.steps import job_steps
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 INJECTED_LATE_NS = 100_000_000
 """Faults are injected by a clock, so two runs of one schedule differ by at most this; on a faster network by less."""

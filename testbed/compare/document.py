@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonColumn, ComparisonRow
-from testbed.compare.figures import ComparedFigure
-from testbed.compare.runs import ComparedRun
-from testbed.compare.sequence import SequenceDiff
-from testbed.compare.statistics import CONFIDENCE
-from testbed.compare.transports import StoodStill, fault_outages, heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, findings, headline, title
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonColumn, ComparisonRow
+from mrc_testbed.testbed.compare.figures import ComparedFigure
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.sequence import SequenceDiff
+from mrc_testbed.testbed.compare.statistics import CONFIDENCE
+from mrc_testbed.testbed.compare.transports import StoodStill, fault_outages, heads, side_by_side, trust, variant_rows
+from mrc_testbed.testbed.compare.words import caveat, findings, headline, title
 
 
 def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from testbed.checks.figure import Observed, evaluate_figure
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import number, usual_scale
-from testbed.expect import Figure, parse_figure
-from testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
+from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number, usual_scale
+from mrc_testbed.testbed.expect import Figure, parse_figure
+from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
 

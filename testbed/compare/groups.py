@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from testbed.compare.runs import SIDE, ComparedRun
-from testbed.scenario.keys import distinct_texts, short_names
-from testbed.scenario.matrix import VARIANT
-from testbed.scenario.queue_pairs import QPS
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.compare.runs import SIDE, ComparedRun
+from mrc_testbed.testbed.scenario.keys import distinct_texts, short_names
+from mrc_testbed.testbed.scenario.matrix import VARIANT
+from mrc_testbed.testbed.scenario.queue_pairs import QPS
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 MOST_NAMED = 3
 """Groups that differ in more keys than this are named by their scenarios."""

@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.judge import VERDICT_FILE, judge, read_verdict
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status, Verdict
-from testbed.compare.figures import RunFigures, measured
-from testbed.compare.settings import settings_of
-from testbed.errors import TestbedError, UsageError
-from testbed.report.facts import headline
-from testbed.report.transport_words import transport_words
-from testbed.rundir.files import RecordError, any_values, read_json
-from testbed.rundir.lines import HISTORY
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE, judge, read_verdict
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.compare.figures import RunFigures, measured
+from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.errors import TestbedError, UsageError
+from mrc_testbed.testbed.report.facts import headline
+from mrc_testbed.testbed.report.transport_words import transport_words
+from mrc_testbed.testbed.rundir.files import RecordError, any_values, read_json
+from mrc_testbed.testbed.rundir.lines import HISTORY
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 SIDE = "runs"
 """The key in which sides differ, treated like a key of the scenario."""

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from testbed.compare.determinism import DeterminismCheck, determinism_checks
-from testbed.compare.runs import ComparedRun
-from testbed.compare.story import NO_FAULT, Chapter, StoryEvent, chapters
+from mrc_testbed.testbed.compare.determinism import DeterminismCheck, determinism_checks
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.story import NO_FAULT, Chapter, StoryEvent, chapters
 
 LATE_RTTS = 2
 LATE_SHARE = 0.25

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from testbed.checks.scale import amount
-from testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
-from testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 MOST = 6
 """Events of one kind that are named; the others are counted."""

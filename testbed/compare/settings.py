@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.scenario import Scenario
-from testbed.scenario.keys import whole_value
-from testbed.scenario.units import format_duration, format_rate
-from testbed.scenario.yaml_text import parse_source
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.keys import whole_value
+from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.testbed.scenario.yaml_text import parse_source
 
 SEED = "seed"
 NAME = "name"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.events import EvChange
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.windows import Outage, outages
-from testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.testbed.checks.events import EvChange
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
 
 NO_FAULT: OccurrenceKey = ("", 0)
 """The chapter of events that no fault caused."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from testbed.checks.result import Status
-from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
-from testbed.compare.transports import heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
-from testbed.report.trust import short_lines
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
+from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
+from mrc_testbed.testbed.report.trust import short_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

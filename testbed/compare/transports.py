@@ -10,21 +10,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from hosts.common.stalls import least_stall_ns
-from testbed.checks.figure import Observed, evaluate_figure
-from testbed.checks.outage import death_words, stall_span, stalls
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import amount, number
-from testbed.checks.windows import Interval, Outage, aftermath_ns, outages
-from testbed.compare.comparison import Comparison, ComparisonColumn
-from testbed.compare.runs import ComparedRun
-from testbed.compare.words import part_words
-from testbed.expect import parse_figure
-from testbed.expect.vocabulary import BASE_UNITS, Dimension
-from testbed.report.transport_words import routing_words, time_words
-from testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
-from testbed.scenario.matrix import VARIANT
-from testbed.scenario.transports import TransportKind
+from mrc_testbed.hosts.common.stalls import least_stall_ns
+from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
+from mrc_testbed.testbed.checks.outage import death_words, stall_span, stalls
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.windows import Interval, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.words import part_words
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
+from mrc_testbed.testbed.report.transport_words import routing_words, time_words
+from mrc_testbed.testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
+from mrc_testbed.testbed.scenario.matrix import VARIANT
+from mrc_testbed.testbed.scenario.transports import TransportKind
 
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""

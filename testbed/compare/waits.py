@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
-from hosts.core.timing import FLOOR_NS
-from testbed.checks.figure import evaluate_figure
-from testbed.checks.outage import stall_span, stalls
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.statistics import statistic
-from testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
-from testbed.compare.groups import RunGroup, grouped
-from testbed.compare.runs import ComparedRun
-from testbed.compare.transports import AS_LONG
-from testbed.expect import parse_figure
-from testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
-from testbed.planner.bridge import FaultWait, MeasuredWaits
-from testbed.report.transport_words import chooses_paths, software_timers, time_words, transport_words
-from testbed.scenario import Scenario
+from mrc_testbed.hosts.core.timing import FLOOR_NS
+from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.outage import stall_span, stalls
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.compare.groups import RunGroup, grouped
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.transports import AS_LONG
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
+from mrc_testbed.testbed.planner.bridge import FaultWait, MeasuredWaits
+from mrc_testbed.testbed.report.transport_words import chooses_paths, software_timers, time_words, transport_words
+from mrc_testbed.testbed.scenario import Scenario
 
 RECOVERY, STALL = "recovery", "stall"
 _TIMEOUT_T = 4

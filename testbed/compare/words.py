@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.compare.comparison import RATIO, Comparison, ComparisonCell, ComparisonRow
-from testbed.compare.statistics import ALIKE, Estimate
+from mrc_testbed.testbed.compare.comparison import RATIO, Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.statistics import ALIKE, Estimate
 
 MOST_FINDINGS = 3
 MOST_COLUMNS = 5

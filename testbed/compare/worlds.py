@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow, compare
-from testbed.compare.runs import ComparedRun
-from testbed.compare.settings import WORLD, settings_of
-from testbed.compare.tolerances import TOLERANCES, Tolerance
-from testbed.scenario import Scenario
-from testbed.scenario.keys import short_names
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow, compare
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.settings import WORLD, settings_of
+from mrc_testbed.testbed.compare.tolerances import TOLERANCES, Tolerance
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.keys import short_names
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _OF_WORLDS = (WORLD, WorldKind.VIRTUAL.value)
 """First words of the keys `world` and `virtual.*`."""

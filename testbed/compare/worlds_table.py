@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from testbed.compare.table import WIDTH
-from testbed.compare.words import NOTHING, estimate_words, value_words
-from testbed.compare.worlds import Agreement, Reads, WorldRow, overall
+from mrc_testbed.testbed.compare.table import WIDTH
+from mrc_testbed.testbed.compare.words import NOTHING, estimate_words, value_words
+from mrc_testbed.testbed.compare.worlds import Agreement, Reads, WorldRow, overall
 
 if TYPE_CHECKING:
     from rich.console import Console

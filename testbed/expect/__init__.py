@@ -1,20 +1,20 @@
 """The expectation language: figures of a run, and expectations about them.
 
 A figure is `METRIC[.STAT] [of WHOM] [WINDOW]`; an expectation is a figure, an operator and a bound. This package parses
-and prints both; `testbed.checks` evaluates them. Pure.
+and prints both; `mrc_testbed.testbed.checks` evaluates them. Pure.
 """
 
 from __future__ import annotations
 
-from testbed.expect.figure import Figure, parse_figure
-from testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
-from testbed.expect.metrics import METRICS, known_metrics, with_metrics
-from testbed.expect.reserved import is_reserved
-from testbed.expect.scanner import ExpectError
-from testbed.expect.scope import EVERYBODY, Scope, ScopeKind
-from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import OPERATORS, Metric, Severity
-from testbed.expect.window import Length, Moment, Span, Window
+from mrc_testbed.testbed.expect.figure import Figure, parse_figure
+from mrc_testbed.testbed.expect.grammar import Absolute, Expectation, OfClean, parse_expectation
+from mrc_testbed.testbed.expect.metrics import METRICS, known_metrics, with_metrics
+from mrc_testbed.testbed.expect.reserved import is_reserved
+from mrc_testbed.testbed.expect.scanner import ExpectError
+from mrc_testbed.testbed.expect.scope import EVERYBODY, Scope, ScopeKind
+from mrc_testbed.testbed.expect.spelling import did_you_mean
+from mrc_testbed.testbed.expect.vocabulary import OPERATORS, Metric, Severity
+from mrc_testbed.testbed.expect.window import Length, Moment, Span, Window
 
 __all__ = [
     "EVERYBODY",

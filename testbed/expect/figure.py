@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from testbed.expect.metrics import known_metrics
-from testbed.expect.scanner import Scanner
-from testbed.expect.scope import Scope, read_scope
-from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import Metric
-from testbed.expect.window import FORMS, WHOLE_RUN, Window, read_window
+from mrc_testbed.testbed.expect.metrics import known_metrics
+from mrc_testbed.testbed.expect.scanner import Scanner
+from mrc_testbed.testbed.expect.scope import Scope, read_scope
+from mrc_testbed.testbed.expect.spelling import did_you_mean
+from mrc_testbed.testbed.expect.vocabulary import Metric
+from mrc_testbed.testbed.expect.window import FORMS, WHOLE_RUN, Window, read_window
 
 UNKNOWN_METRIC = "unknown metric"
 STAT = r"\.\s*([A-Za-z0-9_]*(?:\.\d+)?)"

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from testbed.expect.figure import STAT, Figure, known_stat, read_subject, read_window_of
-from testbed.expect.scanner import Scanner, plain
-from testbed.expect.vocabulary import EXAMPLES, OPERATORS, SAME_STATS, Metric, Severity
-from testbed.expect.window import BEGINNINGS, FORMS, Span, Window
+from mrc_testbed.testbed.expect.figure import STAT, Figure, known_stat, read_subject, read_window_of
+from mrc_testbed.testbed.expect.scanner import Scanner, plain
+from mrc_testbed.testbed.expect.vocabulary import EXAMPLES, OPERATORS, SAME_STATS, Metric, Severity
+from mrc_testbed.testbed.expect.window import BEGINNINGS, FORMS, Span, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any
 
-from testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
+from mrc_testbed.testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
 
 _TAIL = ("p50", "p90", "p95", "p99", "p99.9", "p100")
 _SPREAD = ("min", "mean", "median", *_TAIL, "max")
@@ -128,7 +128,7 @@ _COUNTS = (
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_NETWORK, *_RECOVERY)}
 )
-"""Ours; `testbed.checks` computes those without a counter."""
+"""Ours; `mrc_testbed.testbed.checks` computes those without a counter."""
 
 _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins", default=MappingProxyType({}))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from testbed.expect.metrics import known_metrics
-from testbed.expect.scope import EACH, EACH_NOUNS
-from testbed.expect.vocabulary import UNITS, Severity
-from testbed.expect.window import BEGINNINGS, FAULT, FAULTS, HEALS
-from topos.names import parse_host
+from mrc_testbed.testbed.expect.metrics import known_metrics
+from mrc_testbed.testbed.expect.scope import EACH, EACH_NOUNS
+from mrc_testbed.testbed.expect.vocabulary import UNITS, Severity
+from mrc_testbed.testbed.expect.window import BEGINNINGS, FAULT, FAULTS, HEALS
+from mrc_testbed.topos.names import parse_host
 
 JOINING = ("of", "to", "for", "x")
 """Words between the parts of an expectation."""

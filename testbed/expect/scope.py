@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.expect.scanner import Scanner
-from testbed.expect.spelling import did_you_mean
-from testbed.expect.vocabulary import By, Metric, Windows
-from topos.names import parse_host
+from mrc_testbed.testbed.expect.scanner import Scanner
+from mrc_testbed.testbed.expect.spelling import did_you_mean
+from mrc_testbed.testbed.expect.vocabulary import By, Metric, Windows
+from mrc_testbed.topos.names import parse_host
 
 EACH = "each"
 _EXAMPLES = {

@@ -106,7 +106,7 @@ class Metric:
     something did not happen, and not how long it took. `transports`: those that have this figure, as scenarios call
     them; empty: all. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that
     are not named); without one, ours are 0 or more, and of a plugin's nothing is known. `compute`: the function of a
-    plugin's metric, `compute(record, window)`; built-in ones are in `testbed.checks`.
+    plugin's metric, `compute(record, window)`; built-in ones are in `mrc_testbed.testbed.checks`.
     """
 
     name: str

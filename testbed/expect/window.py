@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.expect.scanner import Scanner, plain
-from testbed.expect.scope import EVERYBODY, Scope
-from testbed.expect.vocabulary import RTT, UNITS, Dimension, Metric, Windows
+from mrc_testbed.testbed.expect.scanner import Scanner, plain
+from mrc_testbed.testbed.expect.scope import EVERYBODY, Scope
+from mrc_testbed.testbed.expect.vocabulary import RTT, UNITS, Dimension, Metric, Windows
 
 CLEAN = "clean"
 FAULTS = "faults"

@@ -8,8 +8,8 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 
-from testbed.errors import FabricError
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.sandbox import network_of
 
 _FAILED = re.compile(r"Command failed (?:-|\S+):(\d+)")
 IP = ("ip", "-6", "-batch", "-")

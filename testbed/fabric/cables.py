@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from testbed.errors import UsageError
-from testbed.fabric import commands
-from testbed.fabric.batch import IP, query, run_batch
-from topos.plan import Interface, Link, Plan
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.fabric import commands
+from mrc_testbed.testbed.fabric.batch import IP, query, run_batch
+from mrc_testbed.topos.plan import Interface, Link, Plan
 
 
 class Cables:

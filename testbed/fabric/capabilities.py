@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from testbed.errors import MissingCapability
-from testbed.fabric.options import FabricOptions
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.shape import Shape
 
 MODULES_FIX = (
     "install the kernel's extra modules (Debian: linux-image-$(uname -r), Ubuntu: linux-modules-extra-$(uname -r))"
@@ -57,7 +57,7 @@ def probe() -> list[Capability]:
     """What this machine can do. Without Linux nothing else is tried."""
     if not LINUX.present:
         return [LINUX]
-    from testbed.fabric.trials import tried
+    from mrc_testbed.testbed.fabric.trials import tried
 
     return tried()
 

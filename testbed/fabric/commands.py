@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from testbed.fabric.options import (
+from mrc_testbed.testbed.fabric.options import (
     CONTROL_QUEUE_BDP,
     NIC_QUEUE_PACKETS,
     QUEUE_BDP,
@@ -17,9 +17,9 @@ from testbed.fabric.options import (
     program_queue_bytes,
     queue_bytes,
 )
-from topos import names, plain, usid
-from topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind, Routing
-from topos.shape import WIRE_BYTES, Shape, burst_bytes
+from mrc_testbed.topos import names, plain, usid
+from mrc_testbed.topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind, Routing
+from mrc_testbed.topos.shape import WIRE_BYTES, Shape, burst_bytes
 
 MTU = 9000
 DSCP_CONTROL = 46

@@ -16,9 +16,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import MissingCapability
-from testbed.fabric.privileges import can_be_given_to
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric.privileges import can_be_given_to
+from mrc_testbed.testbed.terminal import say
 
 
 @dataclass(frozen=True, slots=True)

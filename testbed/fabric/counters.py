@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 
-from testbed.fabric.batch import query
-from testbed.fabric.commands import CLASS_CONTROL
-from testbed.fabric.port_counts import IpCounts
-from testbed.fabric.sandbox import open_of
+from mrc_testbed.testbed.fabric.batch import query
+from mrc_testbed.testbed.fabric.commands import CLASS_CONTROL
+from mrc_testbed.testbed.fabric.port_counts import IpCounts
+from mrc_testbed.testbed.fabric.sandbox import open_of
 
 _SKIPPED = ("lo", "sid0")
 _ICMP = ("Echos", "EchoReplies", "DestUnreachs", "PktTooBigs", "TimeExcds", "ParmProblems")

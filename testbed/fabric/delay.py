@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
-from testbed.errors import FabricError
-from testbed.fabric import delay_program, nfqueue
-from testbed.fabric.sandbox import network_of, open_of, scratch_network
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric import delay_program, nfqueue
+from mrc_testbed.testbed.fabric.sandbox import network_of, open_of, scratch_network
+from mrc_testbed.topos.plan import Plan
 
 TICKS = 20
 """Packets are let go at most so many times in T: each is late by T/20 at most, and some go together."""

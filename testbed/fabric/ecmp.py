@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from testbed.fabric.options import FabricOptions
-from topos.plan import Host, Plan, Routing
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.plan import Host, Plan, Routing
 
 SEED_FILE = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 _IPV6 = "/proc/sys/net/ipv6"

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from testbed.fabric.options import FabricOptions
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.plan import Interface, Plan
 
 
 class Unplanned(NamedTuple):

@@ -11,30 +11,30 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from testbed.errors import MissingCapability
-from testbed.fabric import commands, nodes, port_object, readback
-from testbed.fabric.batch import IP, TC, run_batch, run_batches
-from testbed.fabric.bgp.daemons import BgpDaemons
-from testbed.fabric.bgp.watch import RouteChange, RouteWatch
-from testbed.fabric.catch_up import CatchUp
-from testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
-from testbed.fabric.delay import KernelDelay
-from testbed.fabric.ecmp import PlainFlow, switch_settings
-from testbed.fabric.expected import Expected, Unplanned
-from testbed.fabric.forker import Child, Forker
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.path_order import keep_path_order
-from testbed.fabric.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
-from testbed.fabric.port_program import PortProgram, attach_lines
-from testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
-from testbed.fabric.prediction import predicted_uplinks
-from testbed.fabric.prompt import Failed, prompt_on
-from testbed.fabric.sandbox import network_of
-from testbed.fabric.tap import Tap, ring_blocks
-from topos.plan import Interface, Plan, Routing
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import commands, nodes, port_object, readback
+from mrc_testbed.testbed.fabric.batch import IP, TC, run_batch, run_batches
+from mrc_testbed.testbed.fabric.bgp.daemons import BgpDaemons
+from mrc_testbed.testbed.fabric.bgp.watch import RouteChange, RouteWatch
+from mrc_testbed.testbed.fabric.catch_up import CatchUp
+from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
+from mrc_testbed.testbed.fabric.delay import KernelDelay
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow, switch_settings
+from mrc_testbed.testbed.fabric.expected import Expected, Unplanned
+from mrc_testbed.testbed.fabric.forker import Child, Forker
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.path_order import keep_path_order
+from mrc_testbed.testbed.fabric.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
+from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
+from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
+from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
+from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.fabric.tap import Tap, ring_blocks
+from mrc_testbed.topos.plan import Interface, Plan, Routing
 
 if TYPE_CHECKING:
-    from testbed.fabric.live import LivePorts
+    from mrc_testbed.testbed.fabric.live import LivePorts
 
 _SYSCTLS = {
     # No unplanned address, so no duplicate address detection either. What the kernel still sends by itself
@@ -173,7 +173,9 @@ class Fabric:
     def prepare_faults(self, on_nodes: Iterable[str]) -> None:
         """Open what fast changes on these nodes need, before the measured part."""
         if nodes := list(on_nodes):
-            from testbed.fabric.live import LivePorts  # a run without faults does not wait until this is loaded
+            from mrc_testbed.testbed.fabric.live import (
+                LivePorts,  # a run without faults does not wait until this is loaded
+            )
 
             self._ports = LivePorts(self.pids, nodes)
 

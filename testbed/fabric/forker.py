@@ -1,4 +1,4 @@
-"""The supervisor's end of the process that forks the daemons (hosts.forker)."""
+"""The supervisor's end of the process that forks the daemons (mrc_testbed.hosts.forker)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import socket
 import subprocess
 from typing import IO
 
-from hosts.control import FORK_MESSAGE_BYTES
-from testbed.errors import FabricError
-from testbed.fabric.sandbox import open_of
-from testbed.isolated import PLACE, python_command
+from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.sandbox import open_of
+from mrc_testbed.testbed.isolated import PLACE, python_command
 
 _ENDED = b'{"error": "the process that forks it has ended"}'
 
@@ -40,13 +40,14 @@ class Child:
 
 
 class Forker:
-    """Started once; forks a daemon in a moment. `log` takes what it says should it fail; `source`: where `hosts` is."""
+    """Started once; forks a daemon in a moment. `log` takes what it says should it fail; `source`: the folder that
+    contains `mrc_testbed`."""
 
     def __init__(self, log: IO[bytes], source: str = PLACE) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                python_command("hosts.forker", str(theirs.fileno()), place=source),
+                python_command("mrc_testbed.hosts.forker", str(theirs.fileno()), place=source),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.expected import Unplanned
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
-from testbed.fabric.port_rules import PortRule, RuleHandle
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
+from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle
+from mrc_testbed.topos.plan import Interface, Plan
 
 
 class FabricLike(Protocol):
-    """A built fabric. What each method does is said in testbed.fabric.fabric."""
+    """A built fabric. What each method does is said in mrc_testbed.testbed.fabric.fabric."""
 
     plan: Plan
     options: FabricOptions

@@ -13,7 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 from itertools import pairwise
 from pathlib import Path
 
-from testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
 
 _LIBRARY = "libbpf.so.1"
 _WARNING = 0

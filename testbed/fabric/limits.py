@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from testbed.cpus import own_cgroups
-from testbed.errors import MissingCapability
-from testbed.fabric import privileges
-from topos.shape import Shape
+from mrc_testbed.testbed.cpus import own_cgroups
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import privileges
+from mrc_testbed.topos.shape import Shape
 
 OPEN_FILES = 1 << 16
 """What root lifts the limit of open files to. A login shell allows 1024."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from testbed.errors import FabricError
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.sandbox import network_of
 
 
 class LivePorts:

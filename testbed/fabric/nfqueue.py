@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hosts.socket_buffers import enlarge_receive_buffer
+from mrc_testbed.hosts.socket_buffers import enlarge_receive_buffer
 
 QueueBy = Literal["queue", "target"]
 """How a rule queues: by the `queue` expression, or by the target of iptables."""

@@ -18,7 +18,7 @@ import sys
 import termios
 from collections.abc import Sequence
 
-from testbed.errors import FabricError
+from mrc_testbed.testbed.errors import FabricError
 
 _START_MS = 20_000
 _LAST_S = 1

@@ -12,11 +12,11 @@ import select
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
-from testbed.fabric.node_shell import NodeShell
-from testbed.fabric.privileges import refusal
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
+from mrc_testbed.testbed.fabric.node_shell import NodeShell
+from mrc_testbed.testbed.fabric.privileges import refusal
+from mrc_testbed.topos.plan import Interface, Plan
 
 SHELL_OF = "mininet:"
 """The last argument of a node's shell is this and the node's name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
-from topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
+from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 
 QUEUE_BDP = 3
 """Tail drop of a plain shaper's data queue, in plane-BDP (ours, within UEC's 2 to 5)."""

@@ -14,8 +14,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from testbed.errors import FabricError
-from testbed.fabric.sandbox import mounted_sysfs, network_of
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.sandbox import mounted_sysfs, network_of
 
 
 def keep_path_order(pids: Mapping[str, int], switches: Iterable[str]) -> None:

@@ -10,10 +10,10 @@ import os
 import struct
 import time
 
-from testbed.fabric.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
-from testbed.fabric.port_rules import RULE, RULES, PortRule
-from testbed.fabric.thresholds import PortLevels
-from topos.plan import FIRST_IFINDEX, Interface
+from mrc_testbed.testbed.fabric.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
+from mrc_testbed.testbed.fabric.port_rules import RULE, RULES, PortRule
+from mrc_testbed.testbed.fabric.thresholds import PortLevels
+from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")

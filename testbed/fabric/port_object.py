@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from testbed.fabric.compiled import Recipe, report_only
+from mrc_testbed.testbed.fabric.compiled import Recipe, report_only
 
 SOURCE = Path(__file__).with_name("bpf") / "port.bpf.c"
 FIX = "make setup, or apt-get install clang libbpf-dev linux-libc-dev"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import FabricError
-from testbed.fabric import port_object
-from testbed.fabric.libbpf import BpfObject
-from testbed.fabric.options import FabricOptions, level_bdp_bytes
-from testbed.fabric.port_counts import LateArrivals, PortCounts, PortHits
-from testbed.fabric.port_maps import (
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric import port_object
+from mrc_testbed.testbed.fabric.libbpf import BpfObject
+from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes
+from mrc_testbed.testbed.fabric.port_counts import LateArrivals, PortCounts, PortHits
+from mrc_testbed.testbed.fabric.port_maps import (
     VALUE_BYTES,
     SharedArray,
     SharedRules,
@@ -24,10 +24,10 @@ from testbed.fabric.port_maps import (
     stretch_queue,
     take_last_lateness,
 )
-from testbed.fabric.port_rules import RuleTable
-from testbed.fabric.sandbox import mount_bpffs
-from topos import names
-from topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
+from mrc_testbed.testbed.fabric.port_rules import RuleTable
+from mrc_testbed.testbed.fabric.sandbox import mount_bpffs
+from mrc_testbed.topos import names
+from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
 
 SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal, Protocol
 
-from testbed.errors import FabricError
-from topos import plain
-from topos.plan import Interface, Plan, Routing
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.topos import plain
+from mrc_testbed.topos.plan import Interface, Plan, Routing
 
 RULE = struct.Struct("6IQ")
 """A rule in the program's layout (bpf/port.bpf.c)."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import port_object
-from testbed.fabric.ecmp import PlainFlow, unpredictable
-from testbed.fabric.options import FabricOptions
-from topos import names
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric import port_object
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow, unpredictable
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos import names
+from mrc_testbed.topos.plan import Plan
 
 _ASK = ["ip", "-6", "-j", "-batch", "-"]
 
@@ -25,7 +25,7 @@ def predicted_uplinks(
     """
     if why := unpredictable(options):
         raise MissingCapability(f"the path of a flow cannot be predicted: {why}", port_object.FIX)
-    from testbed.fabric.batch import query  # here, because any world may ask for the way of a PlainFlow
+    from mrc_testbed.testbed.fabric.batch import query  # here, because any world may ask for the way of a PlainFlow
 
     lines: dict[str, list[str]] = {}
     for flow in _crossing(flows):

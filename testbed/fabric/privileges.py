@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from testbed.errors import MissingCapability
-from topos.units import plural
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.topos.units import plural
 
 DAC_OVERRIDE, DAC_READ_SEARCH, NET_ADMIN, SYS_ADMIN, SYS_RESOURCE = 1, 2, 12, 21, 24
 """Numbers of capabilities (linux/capability.h)."""

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from mininet.cli import CLI
 from mininet.util import quietRun
 
-from testbed.errors import ExitCode, TestbedError
-from testbed.fabric.cables import Cables
-from testbed.fabric.mininet_parts import Mininet, Node, log
-from testbed.fabric.node_shell import shown_status
-from testbed.fabric.nodes import FabricNode, describe_links, start_nodes
-from testbed.interrupts import ignored_by_wish
-from testbed.terminal import say
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import ExitCode, TestbedError
+from mrc_testbed.testbed.fabric.cables import Cables
+from mrc_testbed.testbed.fabric.mininet_parts import Mininet, Node, log
+from mrc_testbed.testbed.fabric.node_shell import shown_status
+from mrc_testbed.testbed.fabric.nodes import FabricNode, describe_links, start_nodes
+from mrc_testbed.testbed.interrupts import ignored_by_wish
+from mrc_testbed.testbed.terminal import say
+from mrc_testbed.topos.plan import Plan
 
 _TYPED_BYTES = 1024
 _END_OF_INPUT = "\x04"

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Interface
 from typing import Any
 
-from testbed.errors import FabricError
-from testbed.fabric.batch import query
-from testbed.fabric.bgp.learned import learned_routes
-from testbed.fabric.commands import MTU, PORTLESS, without_hops
-from testbed.fabric.ecmp import switch_settings
-from testbed.fabric.expected import Expected
-from testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
-from testbed.fabric.readback_text import as_planned, read_routes
-from topos import usid
-from topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.batch import query
+from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
+from mrc_testbed.testbed.fabric.commands import MTU, PORTLESS, without_hops
+from mrc_testbed.testbed.fabric.ecmp import switch_settings
+from mrc_testbed.testbed.fabric.expected import Expected
+from mrc_testbed.testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
+from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}

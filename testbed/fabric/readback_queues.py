@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from testbed.fabric.commands import (
+from mrc_testbed.testbed.fabric.commands import (
     CLASS_CONTROL,
     CLASS_DATA,
     STAB_OVERHEAD_BYTES,
     control_queue_bytes,
     data_queue_bytes,
 )
-from testbed.fabric.expected import Expected
-from testbed.fabric.port_program import hooks
+from mrc_testbed.testbed.fabric.expected import Expected
+from mrc_testbed.testbed.fabric.port_program import hooks
 
 PortRow = tuple[str, ...]
 

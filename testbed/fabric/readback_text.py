@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.fabric.batch import query
-from topos import usid
-from topos.plan import Route, RouteKind
+from mrc_testbed.testbed.fabric.batch import query
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.plan import Route, RouteKind
 
 _TAIL = "metric 1024 pref medium"
 """What the kernel adds to a route of ours."""

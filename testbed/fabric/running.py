@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from testbed.errors import FabricError, RunError
-from testbed.fabric.nodes import SHELL_OF
-from testbed.fabric.privileges import needs_user_namespace
-from testbed.fabric.prompt import Failed, prompt_on
-from testbed.fabric.sandbox import enter_user_namespace_of
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError, RunError
+from mrc_testbed.testbed.fabric.nodes import SHELL_OF
+from mrc_testbed.testbed.fabric.privileges import needs_user_namespace
+from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
+from mrc_testbed.testbed.fabric.sandbox import enter_user_namespace_of
+from mrc_testbed.topos.plan import Plan
 
 _OVER = signal.SIGUSR1
 """What the main thread is told by when the run has ended; nobody else sends it."""

@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
-from testbed.fabric import privileges
-from testbed.fabric.limits import lift_file_limit
-from testbed.interrupts import ignored_by_wish
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
+from mrc_testbed.testbed.fabric import privileges
+from mrc_testbed.testbed.fabric.limits import lift_file_limit
+from mrc_testbed.testbed.interrupts import ignored_by_wish
+from mrc_testbed.testbed.terminal import say
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000

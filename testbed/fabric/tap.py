@@ -13,11 +13,11 @@ import struct
 from collections.abc import Iterator
 from math import ceil
 
-from testbed.errors import FabricError
-from testbed.fabric.ring import CAPTURED_PER_DATA, KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
-from testbed.fabric.sandbox import network_of
-from topos.plan import Interface
-from topos.shape import WIRE_BYTES
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.ring import CAPTURED_PER_DATA, KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.shape import WIRE_BYTES
 
 _SOL_PACKET = 263
 _PACKET_RX_RING = 5

@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import delay_program, nfqueue, port_program
-from testbed.fabric.bgp.config import FRR as FRR_FOLDER
-from testbed.fabric.capabilities import (
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric import delay_program, nfqueue, port_program
+from mrc_testbed.testbed.fabric.bgp.config import FRR as FRR_FOLDER
+from mrc_testbed.testbed.fabric.capabilities import (
     FRR,
     HASH_SEED,
     KERNEL_DELAY,
@@ -29,9 +29,9 @@ from testbed.fabric.capabilities import (
     TUNNEL_SOURCE,
     Capability,
 )
-from testbed.fabric.privileges import is_rootless, refusal
-from testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
-from testbed.isolated import isolated_python
+from mrc_testbed.testbed.fabric.privileges import is_rootless, refusal
+from mrc_testbed.testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
+from mrc_testbed.testbed.isolated import isolated_python
 
 _NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
 _BPF_KERNEL = (
@@ -219,7 +219,7 @@ def _tried_in_sandbox() -> list[Capability]:
 
 def _load_fabric() -> None:
     """Trying is waiting for programs, and who has tried builds: what that needs is loaded beside it."""
-    import testbed.fabric.fabric  # noqa: F401
+    import mrc_testbed.testbed.fabric.fabric  # noqa: F401
 
 
 def _tools() -> Iterable[Capability]:

@@ -1,6 +1,6 @@
 """How each fault kind is injected and healed, by its key.
 
-A built-in kind is declared in `testbed.scenario.faults` and has its action here, in `port_actions` or in
+A built-in kind is declared in `mrc_testbed.testbed.scenario.faults` and has its action here, in `port_actions` or in
 `rule_actions`; a plugin's kind is its own action.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar, runtime_checkable
 
-from testbed.fabric.expected import Unplanned
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence
-from testbed.scenario.faults import Traits
-from topos.plan import Plan
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.testbed.scenario.faults import Traits
+from mrc_testbed.topos.plan import Plan
 
 
 @runtime_checkable

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from testbed.errors import FabricError
-from testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
-from testbed.faults.actions import action_of
-from testbed.faults.schedule import Action, FaultStep
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Effect, Occurrence
-from testbed.scenario.faults.occurrence import OccurrenceKey
-from testbed.scenario.units import format_rate
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
+from mrc_testbed.testbed.faults.actions import action_of
+from mrc_testbed.testbed.faults.schedule import Action, FaultStep
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario import Effect, Occurrence
+from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.testbed.scenario.units import format_rate
 
 
 class Injector:

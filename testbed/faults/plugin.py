@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.fabric.commands import MTU
-from testbed.fabric.expected import Unplanned
-from testbed.faults.actions import FaultAction
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario.faults import Defaults, Drawing, Effect, InteractiveRequest, Target
+from mrc_testbed.testbed.fabric.commands import MTU
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.faults.actions import FaultAction
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario.faults import Defaults, Drawing, Effect, InteractiveRequest, Target
 
 __all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned"]
 
 
 class FaultKind(FaultAction, Protocol):
-    """A fault kind, as a class derived from `Fault` or `Lasting` in `testbed.scenario.faults`.
+    """A fault kind, as a class derived from `Fault` or `Lasting` in `mrc_testbed.testbed.scenario.faults`.
 
     Its fields are the keys that a scenario may write. `aims` has the alias `kind`. Its property `parameters` passes
     what the action needs to the occurrence, as `FaultParameters(words=..., values={...})`. `inject`, `heal` and

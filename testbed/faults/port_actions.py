@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.errors import FabricError
-from testbed.faults.actions import FaultAction, does
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.faults.actions import FaultAction, does
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario import Occurrence
 
 
 @does("link-down", "link-flap", "port-flap", "transceiver-flap")

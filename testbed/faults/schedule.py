@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.scenario import Effect, Occurrence
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario import Effect, Occurrence
+from mrc_testbed.topos.plan import Plan
 
 
 class Action(Enum):

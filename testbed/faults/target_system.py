@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from testbed.fabric.interface import FabricLike
-from testbed.fabric.port_rules import RuleHandle
-from testbed.scenario import Occurrence
-from testbed.scenario.faults.occurrence import OccurrenceKey
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.fabric.port_rules import RuleHandle
+from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.topos.plan import Interface, Plan
 
 T = TypeVar("T", bound=Hashable)
 LinesByNode = Mapping[str, Iterable[str]]
@@ -86,13 +86,13 @@ class TargetSystem:
 
     def ip(self, lines: LinesByNode) -> None:
         """Run `ip -6 -batch` in each node. Raises FabricError with the refused line."""
-        from testbed.fabric.batch import IP, run_batches
+        from mrc_testbed.testbed.fabric.batch import IP, run_batches
 
         run_batches(IP, self.fabric.pids, lines)
 
     def tc(self, lines: LinesByNode) -> None:
         """Run `tc -batch` in each node. Raises FabricError with the refused line."""
-        from testbed.fabric.batch import TC, run_batches
+        from mrc_testbed.testbed.fabric.batch import TC, run_batches
 
         run_batches(TC, self.fabric.pids, lines)
 

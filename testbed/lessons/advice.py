@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from testbed.calibration import budget_warnings, machine_capacity
-from testbed.lessons.evidence import CellRun
-from testbed.scenario import Scenario
-from testbed.scenario.load import offered_load
-from testbed.scenario.transports import WorldKind
-from testbed.scenario.units import format_duration, format_rate
-from topos.budget import suited_rtt_ns
+from mrc_testbed.testbed.calibration import budget_warnings, machine_capacity
+from mrc_testbed.testbed.lessons.evidence import CellRun
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.topos.budget import suited_rtt_ns
 
 _SLOWER = 2
 """By how much a fabric is slowed that should have fitted."""

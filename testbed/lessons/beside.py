@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed.scenario import Cell, Scenario, load_cells, load_scenario
-from testbed.scenario.keys import whole_value
-from testbed.scenario.matrix import VARIANT
+from mrc_testbed.testbed.scenario import Cell, Scenario, load_cells, load_scenario
+from mrc_testbed.testbed.scenario.keys import whole_value
+from mrc_testbed.testbed.scenario.matrix import VARIANT
 
 
 class Beside(NamedTuple):

@@ -8,20 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.compare import check_expectation
-from testbed.checks.figure import ask, figure_context
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status, Verdict
-from testbed.checks.windows import NoData, NotApplicable
-from testbed.errors import ScenarioError, TestbedError
-from testbed.expect import parse_expectation, with_metrics
-from testbed.lessons.cells import bracketed, is_meant
-from testbed.lessons.expression import Expression, ExpressionTerm, NotANumber, TermKind
-from testbed.scenario import Scenario
-from testbed.scenario.expect_rules import require_figure
-from testbed.scenario.keys import key_path
-from testbed.scenario.scale import scaled_expectation
+from mrc_testbed.testbed.checks.compare import check_expectation
+from mrc_testbed.testbed.checks.figure import ask, figure_context
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
+from mrc_testbed.testbed.errors import ScenarioError, TestbedError
+from mrc_testbed.testbed.expect import parse_expectation, with_metrics
+from mrc_testbed.testbed.lessons.cells import bracketed, is_meant
+from mrc_testbed.testbed.lessons.expression import Expression, ExpressionTerm, NotANumber, TermKind
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.expect_rules import require_figure
+from mrc_testbed.testbed.scenario.keys import key_path
+from mrc_testbed.testbed.scenario.scale import scaled_expectation
 
 RUN = "RUN"
 """Stands for the folder of each run in the options of a plan."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from testbed.lessons.cells import split_cell
+from mrc_testbed.testbed.lessons.cells import split_cell
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _MOST_CHARACTERS = 1000

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from testbed.errors import Problem, ScenarioError
-from testbed.expect import METRICS, ExpectError, Figure, parse_expectation, parse_figure
-from testbed.lessons.beside import beside
-from testbed.lessons.cells import InCell, bracketed, is_meant
-from testbed.lessons.expression import ExpressionTerm, TermKind
-from testbed.lessons.kinds import PathAddress, RetiredEv, TargetOf
-from testbed.lessons.lesson import PASSES, Lesson, LessonQuestion, Stage
-from testbed.lessons.reading import YamlFile
-from testbed.lessons.requirements import Required, misfit
-from testbed.scenario import Scenario, load_cells
-from testbed.scenario.expect_rules import FigureContext, figure_mistakes
-from testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.expect import METRICS, ExpectError, Figure, parse_expectation, parse_figure
+from mrc_testbed.testbed.lessons.beside import beside
+from mrc_testbed.testbed.lessons.cells import InCell, bracketed, is_meant
+from mrc_testbed.testbed.lessons.expression import ExpressionTerm, TermKind
+from mrc_testbed.testbed.lessons.kinds import PathAddress, RetiredEv, TargetOf
+from mrc_testbed.testbed.lessons.lesson import PASSES, Lesson, LessonQuestion, Stage
+from mrc_testbed.testbed.lessons.reading import YamlFile
+from mrc_testbed.testbed.lessons.requirements import Required, misfit
+from mrc_testbed.testbed.scenario import Scenario, load_cells
+from mrc_testbed.testbed.scenario.expect_rules import FigureContext, figure_mistakes
+from mrc_testbed.testbed.scenario.source import KeyPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ScenarioError, TestbedError, UsageError
-from testbed.lessons.fitting import CellScenario
-from testbed.lessons.work import Work
-from testbed.rundir.results import RESULTS, run_folder, run_folders
-from testbed.scenario import Scenario, load_cells, load_recorded
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
+from mrc_testbed.testbed.lessons.fitting import CellScenario
+from mrc_testbed.testbed.lessons.work import Work
+from mrc_testbed.testbed.rundir.results import RESULTS, run_folder, run_folders
+from mrc_testbed.testbed.scenario import Scenario, load_cells, load_recorded
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _SAID_ONLY = ("name", "about")
 """Keys that change nothing in a run."""

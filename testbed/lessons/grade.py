@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from testbed.errors import ExitCode
+from mrc_testbed.testbed.errors import ExitCode
 
 
 class LessonMark(StrEnum):

@@ -10,10 +10,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.inputs import BYTE_ORDER_MARK
-from testbed.lessons.grade import Grade, LessonMark
-from testbed.lessons.work import MARKER
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
+from mrc_testbed.testbed.lessons.work import MARKER
 
 COLUMNS = ("student", "lesson", "points", "of", "verdict", "reason")
 _OF_THE_EXAMPLES = "mine"

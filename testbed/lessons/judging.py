@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from testbed.lessons.beside import Beside
-from testbed.lessons.cells import InCell, bracketed
-from testbed.lessons.evidence import CellRun, Evidence, NotKnown, NotThere
-from testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
-from testbed.lessons.kinds import FreeText, Unusable
-from testbed.lessons.lesson import PASSES, Answers, Lesson, LessonQuestion, Wanted
+from mrc_testbed.testbed.lessons.beside import Beside
+from mrc_testbed.testbed.lessons.cells import InCell, bracketed
+from mrc_testbed.testbed.lessons.evidence import CellRun, Evidence, NotKnown, NotThere
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
+from mrc_testbed.testbed.lessons.kinds import FreeText, Unusable
+from mrc_testbed.testbed.lessons.lesson import PASSES, Answers, Lesson, LessonQuestion, Wanted
 
 NO_ANSWER = "no answer yet"
 NOT_BUILT = "it is about the run that you are to build"

@@ -10,11 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from testbed.lessons.cells import InCell
-from testbed.lessons.kinds import AnswerKind, FreeText
-from testbed.lessons.requirements import Required
-from testbed.scenario.shipped import FOLDER
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.lessons.cells import InCell
+from mrc_testbed.testbed.lessons.kinds import AnswerKind, FreeText
+from mrc_testbed.testbed.lessons.requirements import Required
+from mrc_testbed.testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 TEXT_FILE = "lesson.md"
 HINTS_FILE = "hints.md"

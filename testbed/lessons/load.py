@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.expect import did_you_mean
-from testbed.inputs import input_text
-from testbed.lessons.cells import split_cell
-from testbed.lessons.fitting import unfitting
-from testbed.lessons.kinds import READERS
-from testbed.lessons.kinds.numbers import InRange
-from testbed.lessons.lesson import (
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.inputs import input_text
+from mrc_testbed.testbed.lessons.cells import split_cell
+from mrc_testbed.testbed.lessons.fitting import unfitting
+from mrc_testbed.testbed.lessons.kinds import READERS
+from mrc_testbed.testbed.lessons.kinds.numbers import InRange
+from mrc_testbed.testbed.lessons.lesson import (
     ANSWERS_FILE,
     FORMAT,
     HINTS_FILE,
@@ -25,11 +25,11 @@ from testbed.lessons.lesson import (
     Stage,
     Wanted,
 )
-from testbed.lessons.reading import Keys, YamlFile, only_one
-from testbed.lessons.requirements import Required, read_required
-from testbed.scenario.fields import NAME_PATTERN
-from testbed.scenario.shipped import CHECK_FILE
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.lessons.reading import Keys, YamlFile, only_one
+from mrc_testbed.testbed.lessons.requirements import Required, read_required
+from mrc_testbed.testbed.scenario.fields import NAME_PATTERN
+from mrc_testbed.testbed.scenario.shipped import CHECK_FILE
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 _HINT = re.compile(r"^## ", re.M)
 _WORLDS = {world.value: world for world in WorldKind}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.errors import UsageError
-from testbed.rundir.ownership import give
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.rundir.ownership import give
 
 _TEMPLATE = Path(__file__).parent / "template"
 

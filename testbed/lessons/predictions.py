@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.lessons.lesson import Answers
-from testbed.lessons.work import RUNS, Work
-from testbed.rundir.files import read_json, write_failed, write_json
-from testbed.rundir.ownership import give
-from testbed.rundir.results import began_s
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.lessons.lesson import Answers
+from mrc_testbed.testbed.lessons.work import RUNS, Work
+from mrc_testbed.testbed.rundir.files import read_json, write_failed, write_json
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.results import began_s
 
 FILE = "predictions.json"
 _STAMP_S = 1.0

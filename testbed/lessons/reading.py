@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import Problem, ScenarioError
-from testbed.expect import did_you_mean
-from testbed.scenario.source import KeyPath, Source, dotted
-from testbed.scenario.yaml_text import read_source
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.source import KeyPath, Source, dotted
+from mrc_testbed.testbed.scenario.yaml_text import read_source
 
 
 @dataclass(slots=True)

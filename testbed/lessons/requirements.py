@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol
 
-from testbed.errors import ScenarioError
-from testbed.expect import OPERATORS
-from testbed.lessons.beside import Beside
-from testbed.lessons.cells import bracketed
-from testbed.lessons.evidence import value_of
-from testbed.lessons.kinds.names import same_name
-from testbed.lessons.reading import Keys, only_one
-from testbed.scenario import Occurrence, Scenario, load_scenario
-from testbed.scenario.units import DURATION, UnitError, format_duration
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.expect import OPERATORS
+from mrc_testbed.testbed.lessons.beside import Beside
+from mrc_testbed.testbed.lessons.cells import bracketed
+from mrc_testbed.testbed.lessons.evidence import value_of
+from mrc_testbed.testbed.lessons.kinds.names import same_name
+from mrc_testbed.testbed.lessons.reading import Keys, only_one
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario
+from mrc_testbed.testbed.scenario.units import DURATION, UnitError, format_duration
 
 ALL = "all"
 _NOT_COMPARED = ("name", "about", "seed", "world", "scale", "virtual")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.errors import UsageError
-from testbed.expect import did_you_mean
-from testbed.lessons.lesson import COURSE_FILE, Lesson
-from testbed.lessons.load import load_lesson
-from testbed.scenario.shipped import CHECK_FILE, FOLDER
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.lessons.lesson import COURSE_FILE, Lesson
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.scenario.shipped import CHECK_FILE, FOLDER
 
 LESSONS = FOLDER / "lessons"
 

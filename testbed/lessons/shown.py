@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from testbed.lessons.grade import Grade, LessonMark, LessonPart
-from testbed.lessons.judging import NO_ANSWER
-from testbed.lessons.lesson import Lesson
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart
+from mrc_testbed.testbed.lessons.judging import NO_ANSWER
+from mrc_testbed.testbed.lessons.lesson import Lesson
 
 _WIDTH, _BELOW = 80, 5 * " "
 SIGNS = {

@@ -10,12 +10,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from testbed.inputs import input_text
-from testbed.lessons.evidence import Evidence, NotKnown, NotThere
-from testbed.lessons.kinds import AnswerKind
-from testbed.lessons.kinds.numbers import Value
-from testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE, Answers, Lesson, Stage, own_file
-from testbed.lessons.reading import YamlFile
+from mrc_testbed.testbed.inputs import input_text
+from mrc_testbed.testbed.lessons.evidence import Evidence, NotKnown, NotThere
+from mrc_testbed.testbed.lessons.kinds import AnswerKind
+from mrc_testbed.testbed.lessons.kinds.numbers import Value
+from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE, Answers, Lesson, Stage, own_file
+from mrc_testbed.testbed.lessons.reading import YamlFile
 
 FROM_THE_RUN = "# what your run has"
 _WIDTH = 80

@@ -13,18 +13,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ScenarioError, TestbedError, UsageError
-from testbed.inputs import input_text
-from testbed.lessons.beside import Beside, beside
-from testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
-from testbed.lessons.load import load_lesson
-from testbed.lessons.reading import YamlFile
-from testbed.lessons.shelf import LESSONS, find_lesson, lesson_folder, shipped_lessons
-from testbed.rundir.files import write_whole
-from testbed.rundir.ownership import give
-from testbed.scenario import Scenario, load_scenario
-from testbed.scenario.loader import PLUGINS
-from testbed.scenario.source import KeyPath, dotted
+from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
+from mrc_testbed.testbed.inputs import input_text
+from mrc_testbed.testbed.lessons.beside import Beside, beside
+from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.reading import YamlFile
+from mrc_testbed.testbed.lessons.shelf import LESSONS, find_lesson, lesson_folder, shipped_lessons
+from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.scenario import Scenario, load_scenario
+from mrc_testbed.testbed.scenario.loader import PLUGINS
+from mrc_testbed.testbed.scenario.source import KeyPath, dotted
 
 MARKER = "lesson.yaml"
 RUNS = "runs"

@@ -7,13 +7,13 @@ from contextlib import closing, contextmanager
 
 from rich.console import Console
 
-from testbed.live.live import Live
-from testbed.live.model import LiveModel
-from testbed.live.terminal import Terminal
-from testbed.live.tty import Tty, in_foreground, without_echo
-from testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent, TimeLeft
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.live.live import Live
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.live.terminal import Terminal
+from mrc_testbed.testbed.live.tty import Tty, in_foreground, without_echo
+from mrc_testbed.testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent, TimeLeft
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from testbed.faults.schedule import Action, FaultStep
-from testbed.scenario import Occurrence
-from testbed.scenario.faults import State
-from testbed.scenario.fields import WHOLE
-from topos.plan import Plan
+from mrc_testbed.testbed.faults.schedule import Action, FaultStep
+from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.testbed.scenario.faults import State
+from mrc_testbed.testbed.scenario.fields import WHOLE
+from mrc_testbed.topos.plan import Plan
 
 _GRAVITY = (State.UP, State.SLOW, State.LOSSY, State.BROKEN)
 _TX_BYTES = 5

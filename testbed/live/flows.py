@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.scenario import Scenario
-from testbed.workloads.fairness import max_min_shares
-from testbed.workloads.flows import flow_of
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.workloads.fairness import max_min_shares
+from mrc_testbed.testbed.workloads.flows import flow_of
 
 _RATE_OVER_NS = 1_000_000_000
 _HEARD_NS = 200_000_000

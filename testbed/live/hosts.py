@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from topos.shape import Shape
+from mrc_testbed.topos.shape import Shape
 
 _RATE_OVER_NS = 1_000_000_000
 """Averaging time of rates: in a fifth of a second a host of a slow fabric sends only a few dozen packets.

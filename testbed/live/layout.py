@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.live.planes import LABELS, LiveFrame, PlanePanel
-from testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
-from testbed.runner.events import progress_text, seconds_text
-from topos.plan import Plan
+from mrc_testbed.testbed.live.planes import LABELS, LiveFrame, PlanePanel
+from mrc_testbed.testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
+from mrc_testbed.testbed.runner.events import progress_text, seconds_text
+from mrc_testbed.topos.plan import Plan
 
 EVERY_S = 0.2
 """Usual time between frames: counters and snapshots have the same period."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from testbed.checks.fidelity import machine_figures
-from testbed.checks.result import FidelityFigure
-from testbed.checks.scale import number
-from testbed.scenario import Scenario
+from mrc_testbed.testbed.checks.fidelity import machine_figures
+from mrc_testbed.testbed.checks.result import FidelityFigure
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.scenario import Scenario
 
 NEAR = 0.8
 """From this share of a limit on the machine is strained."""

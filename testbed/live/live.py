@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import time
 
-from testbed.live.layout import EVERY_S
-from testbed.live.model import LiveModel
-from testbed.runner.events import PhaseBegins, RunEvent, WorkloadBegins
-from testbed.runner.loop import Loop
-from testbed.runner.progress import Screen, TimeLeft
+from mrc_testbed.testbed.live.layout import EVERY_S
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.runner.events import PhaseBegins, RunEvent, WorkloadBegins
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.progress import Screen, TimeLeft
 
 SHARE = 0.02
 """Maximum share of a core for frames; a slower machine sees fewer of them."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from testbed.faults.schedule import Action
-from testbed.live import wording
-from testbed.live.fabric import FabricState
-from testbed.live.flows import FlowRates
-from testbed.live.hosts import HostStates
-from testbed.live.light import UNKNOWN, VIRTUAL, fidelity_light
-from testbed.live.paths import EvTiles
-from testbed.live.ticker import Ticker
-from testbed.runner.events import (
+from mrc_testbed.testbed.faults.schedule import Action
+from mrc_testbed.testbed.live import wording
+from mrc_testbed.testbed.live.fabric import FabricState
+from mrc_testbed.testbed.live.flows import FlowRates
+from mrc_testbed.testbed.live.hosts import HostStates
+from mrc_testbed.testbed.live.light import UNKNOWN, VIRTUAL, fidelity_light
+from mrc_testbed.testbed.live.paths import EvTiles
+from mrc_testbed.testbed.live.ticker import Ticker
+from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
     FaultDone,
     FlowsMoved,
@@ -27,9 +27,9 @@ from testbed.runner.events import (
     Work,
     WorkloadBegins,
 )
-from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind, WorldKind
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.topos.plan import Plan
 
 DaemonEventFields = Mapping[str, Any]
 _FAULT_KINDS = {Action.INJECT: "fault", Action.HEAL: "heal"}

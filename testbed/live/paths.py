@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from topos.plan import Plan
+from mrc_testbed.topos.plan import Plan
 
 LOCAL = "local"
 """Replaces the uplink for paths inside one group, which cross no T1."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from testbed.live.paths import LOCAL
-from testbed.live.rows import Row, Signs, StyledText, joined, padded
-from topos.names import link_name, switch_name
-from topos.plan import Plan
+from mrc_testbed.testbed.live.paths import LOCAL
+from mrc_testbed.testbed.live.rows import Row, Signs, StyledText, joined, padded
+from mrc_testbed.topos.names import link_name, switch_name
+from mrc_testbed.topos.plan import Plan
 
 LiveFrame = Mapping[str, Any]
 LABELS = 7

@@ -11,11 +11,11 @@ from rich.color import ColorSystem
 from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 
-from testbed.live.layout import Layout
-from testbed.live.rows import ASCII, STYLES, UNICODE, length
-from testbed.live.tty import Tty, unbroken
-from testbed.terminal import plain
-from topos.plan import Plan
+from mrc_testbed.testbed.live.layout import Layout
+from mrc_testbed.testbed.live.rows import ASCII, STYLES, UNICODE, length
+from mrc_testbed.testbed.live.tty import Tty, unbroken
+from mrc_testbed.testbed.terminal import plain
+from mrc_testbed.topos.plan import Plan
 
 _ERASE_BELOW = "\x1b[J"
 _ERASE_TO_END = "\x1b[K"

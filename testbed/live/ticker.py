@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from topos.shape import Shape
+from mrc_testbed.topos.shape import Shape
 
 KEPT = 50
 _QUIET_NS = 250_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from testbed.live.paths import LOCAL
-from testbed.live.ticker import Burst, named
-from topos.names import switch_name
+from mrc_testbed.testbed.live.paths import LOCAL
+from mrc_testbed.testbed.live.ticker import Burst, named
+from mrc_testbed.topos.names import switch_name
 
 _SHOWN_T1S = 2
 _IN_USE = ("GOOD", "SKIP")

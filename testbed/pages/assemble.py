@@ -14,8 +14,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from testbed.pages.names import whole_names
-from testbed.pages.terms import definitions, term
+from mrc_testbed.testbed.pages.names import whole_names
+from mrc_testbed.testbed.pages.terms import definitions, term
 
 _PAGES = Path(__file__).resolve().parent
 _OFFLINE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

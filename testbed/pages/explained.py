@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from testbed.pages.glossary import TERMS, definition
-from testbed.pages.markdown import Node
+from mrc_testbed.testbed.pages.glossary import TERMS, definition
+from mrc_testbed.testbed.pages.markdown import Node
 
 _WORDS = (
     *("plane", "uplink", "goodput", "incast", "cack", "denylist", "probe", "trim", "retransmission", "fair share"),

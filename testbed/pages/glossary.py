@@ -1,6 +1,6 @@
 """The terms of the field and of this testbed, defined once: docs/glossary.md and the tooltips of all pages. Pure.
 
-`python -m testbed.pages.glossary > docs/glossary.md` writes the page.
+`python -m mrc_testbed.testbed.pages.glossary > docs/glossary.md` writes the page.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from testbed.terminal import say
+from mrc_testbed.testbed.terminal import say
 
 WIDTH = 120
 _INTRO = (
     "One entry per term: what the field means by it, then what it is in this testbed. The same first sentences are the "
     "tooltips of report.html, the live page, texts of lessons, the comparison and the plan. This file is generated "
-    "from `testbed/pages/glossary.py` by `python -m testbed.pages.glossary > docs/glossary.md`; edit the definitions "
-    "there."
+    "from `testbed/pages/glossary.py` by `python -m mrc_testbed.testbed.pages.glossary > docs/glossary.md`; edit the "
+    "definitions there."
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from testbed.pages.glossary import definition
+from mrc_testbed.testbed.pages.glossary import definition
 
 TERM_SCRIPTS = ("terms.js",)
 """`Testbed.term`, for headings that scripts make, and Escape."""

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from testbed.pcap.link_events import LinkEvent
+from mrc_testbed.testbed.pcap.link_events import LinkEvent
 
 _SHORTEST_MS_NS = 1000
 """Shorter distances are told in nanoseconds."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from testbed.fabric.ring import CAPTURED_PER_DATA, stored_bytes
-from testbed.scenario.captures import LinkCapture
-from topos.shape import Shape
-from topos.units import count_text
+from mrc_testbed.testbed.fabric.ring import CAPTURED_PER_DATA, stored_bytes
+from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import count_text
 
 CAPTURE_S = 2e-6
 """CPU time of one packet captured on one link: 1.7 us measured (benchmarks/capture.py), plus a margin."""

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from pathlib import Path
 
-from testbed.checks.record import RunRecord
-from testbed.errors import RunError
-from testbed.pcap import pcapng
-from testbed.pcap.annotate import Annotations, annotate
-from testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_index
-from testbed.pcap.link_events import LinkEvent, link_events
-from testbed.pcap.raw import SUFFIX, FrameKind, Mark, RawCapture
-from testbed.pcap.section_comment import section_comment
-from testbed.rundir.files import open_new, write_whole
-from topos.plan import Link
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.pcap import pcapng
+from mrc_testbed.testbed.pcap.annotate import Annotations, annotate
+from mrc_testbed.testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_text, read_index
+from mrc_testbed.testbed.pcap.link_events import LinkEvent, link_events
+from mrc_testbed.testbed.pcap.raw import SUFFIX, FrameKind, Mark, RawCapture
+from mrc_testbed.testbed.pcap.section_comment import section_comment
+from mrc_testbed.testbed.rundir.files import open_new, write_whole
+from mrc_testbed.topos.plan import Link
 
 
 def write_captures(record: RunRecord) -> None:

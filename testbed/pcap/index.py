@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from testbed.rundir.files import RecordError, read_json
+from mrc_testbed.testbed.rundir.files import RecordError, read_json
 
 FOLDER = "pcap"
 INDEX = "captures.json"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from testbed.checks.events import ASSUMED_BAD, EvChange, PortChange
-from testbed.checks.record import HistoryLine, RunRecord
-from testbed.checks.recovery import path_links
-from topos.plan import Link
+from mrc_testbed.testbed.checks.events import ASSUMED_BAD, EvChange, PortChange
+from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
+from mrc_testbed.testbed.checks.recovery import path_links
+from mrc_testbed.topos.plan import Link
 
 _DONE = {"inject": "begins", "heal": "has healed"}
 

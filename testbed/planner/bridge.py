@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.recovery import PathRecovery
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from math import exp, expm1, inf, log
 import numpy as np
 import numpy.typing as npt
 
-from testbed.errors import UsageError
-from testbed.planner.recovery import PathRecovery
-from testbed.planner.reliability import DAY_S, FailureCase
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.reliability import DAY_S, FailureCase
 
 Floats = npt.NDArray[np.float64]
 MOST_EVENTS = 100_000_000

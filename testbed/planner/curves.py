@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from testbed.planner.clos import Clos, least_tiers
-from testbed.planner.failures import Failures, PlannedJob
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import PathRecovery
-from testbed.planner.reliability import LEAST_GPUS
+from mrc_testbed.testbed.planner.clos import Clos, least_tiers
+from mrc_testbed.testbed.planner.failures import Failures, PlannedJob
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.reliability import LEAST_GPUS
 
 SIZES = tuple(LEAST_GPUS * 2**power for power in range(7))
 """GPUs, 4,096 to 262,144."""

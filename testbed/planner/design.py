@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from testbed.planner import effects
-from testbed.planner.clos import Clos
-from testbed.planner.numbers import MarkedNumber, Provenance, derived, exact
-from testbed.planner.parts import PartsList, SwitchPart, Transceiver
-from testbed.planner.prices import Prices
+from mrc_testbed.testbed.planner import effects
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance, derived, exact
+from mrc_testbed.testbed.planner.parts import PartsList, SwitchPart, Transceiver
+from mrc_testbed.testbed.planner.prices import Prices
 
 
 class NicCable(StrEnum):

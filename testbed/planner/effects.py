@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from testbed.planner.clos import Clos
-from testbed.planner.numbers import MarkedNumber, derived, exact
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, derived, exact
 
 
 def one_way_latency(clos: Clos, one: MarkedNumber, three: MarkedNumber) -> MarkedNumber:

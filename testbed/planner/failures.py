@@ -8,13 +8,13 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
-from testbed.planner.clos import Clos
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import PathRecovery
-from testbed.planner.reliability import DAY_S, FailureCase, Inputs
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.reliability import DAY_S, FailureCase, Inputs
 
 if TYPE_CHECKING:
-    from testbed.planner.chance import Outlook
+    from mrc_testbed.testbed.planner.chance import Outlook
 
 FLAPS_GPUS = 131_072
 """Size of the job to which flaps of the parts list belong."""

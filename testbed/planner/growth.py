@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from testbed.planner.clos import MOST_TIERS, reach
-from testbed.planner.design import Design
+from mrc_testbed.testbed.planner.clos import MOST_TIERS, reach
+from mrc_testbed.testbed.planner.design import Design
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from testbed.errors import Problem, UsageError
-from testbed.planner.numbers import LARGEST, MarkedNumber, Provenance
-from testbed.planner.quantities import rate_gbps
+from mrc_testbed.testbed.errors import Problem, UsageError
+from mrc_testbed.testbed.planner.numbers import LARGEST, MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.quantities import rate_gbps
 
 SHIPPED = "parts.toml"
 LEAST_CHECKPOINT_S = 1e-3
@@ -80,7 +80,7 @@ class PartsList:
 
 def shipped_text() -> str:
     """The list that lies beside the code."""
-    return files("testbed.planner").joinpath(SHIPPED).read_text(encoding="utf-8")
+    return files("mrc_testbed.testbed.planner").joinpath(SHIPPED).read_text(encoding="utf-8")
 
 
 def load_parts(text: str = "", file: str = SHIPPED) -> PartsList:

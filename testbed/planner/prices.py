@@ -6,9 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.planner.clos import Clos
-from testbed.planner.numbers import LARGEST
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.numbers import LARGEST
 
 _KEYS = ("switch", "transceiver", "copper")
 _FIX = 'write `currency = "USD"`, and numbers for `switch`, `transceiver` and `copper` (a cable), a unit each'

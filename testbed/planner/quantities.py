@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from testbed.errors import UsageError
+from mrc_testbed.testbed.errors import UsageError
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([GT])(?:b/s|bit|bps)?", re.ASCII | re.IGNORECASE)
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKM]|[eE]\d+)?", re.ASCII)

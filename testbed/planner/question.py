@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from itertools import product
 from math import ceil
 
-from testbed.errors import UsageError
-from testbed.planner.clos import MOST_TIERS, Clos, least_tiers, reach
-from testbed.planner.design import Design, NicCable
-from testbed.planner.parts import PartsList, SwitchPart, Transceiver
-from testbed.planner.prices import Prices
-from testbed.planner.quantities import rate_words
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.clos import MOST_TIERS, Clos, least_tiers, reach
+from mrc_testbed.testbed.planner.design import Design, NicCable
+from mrc_testbed.testbed.planner.parts import PartsList, SwitchPart, Transceiver
+from mrc_testbed.testbed.planner.prices import Prices
+from mrc_testbed.testbed.planner.quantities import rate_words
 
 _GPUS_A_NODE = 8
 """NICs that one node may spread over separate fabrics."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.planner.small import MOST_DOWN, NEAR, TIERS, SmallFabric
-from topos.shape import MAX_PLANES, WIRE_BYTES
+from mrc_testbed.testbed.planner.small import MOST_DOWN, NEAR, TIERS, SmallFabric
+from mrc_testbed.topos.shape import MAX_PLANES, WIRE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from testbed.planner.numbers import MarkedNumber, derived
-from testbed.planner.quantities import duration_words
-from testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, derived
+from mrc_testbed.testbed.planner.quantities import duration_words
+from mrc_testbed.testbed.planner.recovery import PathRecovery
 
 
 def listed_recoveries(numbers: Mapping[str, MarkedNumber], rtt: MarkedNumber) -> tuple[PathRecovery, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from testbed.planner.numbers import MarkedNumber
+from mrc_testbed.testbed.planner.numbers import MarkedNumber
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, exp, expm1, inf, sqrt
 
-from testbed.planner.clos import Clos
-from testbed.planner.quantities import duration_words
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.quantities import duration_words
 
 DAY_S = 86_400.0
 MONTH_S = 30 * DAY_S

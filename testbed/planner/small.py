@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
-from testbed.errors import UsageError
-from testbed.planner.clos import Clos
-from testbed.planner.design import Design
-from testbed.planner.question import tiers_words
-from topos.budget import suggest, suited_rtt_ns, usual_capacity
-from topos.cost import MRC
-from topos.shape import MAX_PLANES, Shape
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.question import tiers_words
+from mrc_testbed.topos.budget import suggest, suited_rtt_ns, usual_capacity
+from mrc_testbed.topos.cost import MRC
+from mrc_testbed.topos.shape import MAX_PLANES, Shape
 
 TIERS = 2
 GROUPS = 2

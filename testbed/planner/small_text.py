@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from testbed.planner.ratios import Ratio, ratios_of
-from testbed.planner.small import ALLREDUCE_MIB, COMPUTE_MS, FALL_T, SmallFabric
+from mrc_testbed.testbed.planner.ratios import Ratio, ratios_of
+from mrc_testbed.testbed.planner.small import ALLREDUCE_MIB, COMPUTE_MS, FALL_T, SmallFabric
 
 _WIDTH = 118
 _RECOVERY = "warning: recovery.p100 <= 8 rtt"

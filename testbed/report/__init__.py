@@ -1,6 +1,6 @@
 """Runs for people and scripts: summaries and tables on the terminal, reports for CI, pandas frames.
 
-    from testbed.report import load_run
+    from mrc_testbed.testbed.report import load_run
 
     run = load_run("latest")
     run.events[run.events["event"] == "ev_state"]
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from testbed.report.frames.run import Run, load_run
+    from mrc_testbed.testbed.report.frames.run import Run, load_run
 
 __all__ = ["Run", "load_run"]
 
@@ -22,6 +22,6 @@ __all__ = ["Run", "load_run"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from testbed.report.frames import run
+    from mrc_testbed.testbed.report.frames import run
 
     return getattr(run, name)

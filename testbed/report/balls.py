@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbed.planner.balls import PACKETS, TRIALS, Crowding
-from testbed.planner.numbers import Provenance
+from mrc_testbed.testbed.planner.balls import PACKETS, TRIALS, Crowding
+from mrc_testbed.testbed.planner.numbers import Provenance
 
 HEADS = ("flows", "links", "hashed: closed form", "simulated", "5-95 %", "sprayed")
 NOTES = (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.result import NOT_JUDGED, Status
-from testbed.errors import ExitCode
-from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome, exit_code_of
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, Status
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome, exit_code_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

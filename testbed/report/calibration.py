@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from testbed.calibration import Calibration, Step, machine_capacity
-from testbed.scenario.transports import RoceSettings, TransportKind, full_packet
-from topos.budget import Capacity, suggest
-from topos.cost import cpus, full_load
-from topos.shape import PAYLOAD_BYTES, Shape
-from topos.units import count_text, rate_text, time_text
+from mrc_testbed.testbed.calibration import Calibration, Step, machine_capacity
+from mrc_testbed.testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from mrc_testbed.topos.budget import Capacity, suggest
+from mrc_testbed.topos.cost import cpus, full_load
+from mrc_testbed.topos.shape import PAYLOAD_BYTES, Shape
+from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from testbed.planner.design import Design
-from testbed.planner.failures import FailurePlan
-from testbed.planner.quantities import duration_words
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.failures import FailurePlan
+from mrc_testbed.testbed.planner.quantities import duration_words
 
 if TYPE_CHECKING:
-    from testbed.planner.chance import Outlook, Spread
+    from mrc_testbed.testbed.planner.chance import Outlook, Spread
 
 
 def show_campaigns(both: Sequence[tuple[Design, FailurePlan]], console: Console) -> None:

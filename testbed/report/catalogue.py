@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario import Scenario
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,7 +30,7 @@ class CatalogueEntry(NamedTuple):
 
 def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
     """Print them on standard output; neighbours of a group stand together."""
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.report.console import open_console
 
     console = open_console()
     if not console.is_terminal:

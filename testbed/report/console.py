@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from testbed.terminal import plain
+from mrc_testbed.testbed.terminal import plain
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from rich.markup import escape
 
-from hosts import compiled
-from testbed.cpus import usable_cpus
-from testbed.errors import ExitCode
-from testbed.fabric.capabilities import Capability, probe
-from testbed.report.calibration import budget_lines
-from testbed.report.console import open_console
+from mrc_testbed.hosts import compiled
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.fabric.capabilities import Capability, probe
+from mrc_testbed.testbed.report.calibration import budget_lines
+from mrc_testbed.testbed.report.console import open_console
 
 
 def show_doctor() -> int:

@@ -6,27 +6,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.figure import evaluate_figure
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.result import Fidelity, FidelityFigure
-from testbed.checks.scale import amount, number
-from testbed.checks.scope import scope_of
-from testbed.checks.shown import NOTHING, UNKNOWN
-from testbed.checks.statistics import statistic
-from testbed.checks.steps import step_durations, steps_by_job
-from testbed.checks.windows import NoData, Outage, outages
-from testbed.expect import METRICS, Figure, Span, Window, parse_figure
-from testbed.expect.vocabulary import BASE_UNITS, Dimension
-from testbed.report.flow_facts import flow_headline, flow_line
-from testbed.report.packet_facts import drops_words
-from testbed.report.random_targets import fault_title
-from testbed.report.transport_words import chooses_paths, settings_words, transport_words
-from testbed.scenario import Entry
-from testbed.scenario.jobs import NamedJob
-from testbed.scenario.units import format_duration, format_rate
-from topos.shape import MIN_RATE_BPS
-from topos.units import plural
+from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.scope import scope_of
+from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.steps import step_durations, steps_by_job
+from mrc_testbed.testbed.checks.windows import NoData, Outage, outages
+from mrc_testbed.testbed.expect import METRICS, Figure, Span, Window, parse_figure
+from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
+from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
+from mrc_testbed.testbed.report.packet_facts import drops_words
+from mrc_testbed.testbed.report.random_targets import fault_title
+from mrc_testbed.testbed.report.transport_words import chooses_paths, settings_words, transport_words
+from mrc_testbed.testbed.scenario import Entry
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.topos.shape import MIN_RATE_BPS
+from mrc_testbed.topos.units import plural
 
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1

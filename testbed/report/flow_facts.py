@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from testbed.checks.derived import derived
-from testbed.checks.flows import (
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.flows import (
     flow_goodputs,
     latencies,
     message_times,
     require_packets_in_flight,
     steady_figures,
 )
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import amount, number
-from testbed.checks.statistics import statistic
-from testbed.checks.windows import NoData
-from testbed.expect import Span, Window
-from testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.expect import Span, Window
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 
 @derived

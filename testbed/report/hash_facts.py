@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from testbed.checks.record import RunRecord
-from testbed.report.transport_words import chooses_paths
-from testbed.scenario.transports import TransportKind
-from topos import names
-from topos.units import plural
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.topos import names
+from mrc_testbed.topos.units import plural
 
 _NAMED = 4
 """Flows that are named; of others there is a count."""

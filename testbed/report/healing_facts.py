@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.checks.amounts import MeasuredDuration
-from testbed.checks.healing import Healing, Losses, healings
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import amount, number
-from testbed.checks.shown import NOTHING, UNKNOWN
-from testbed.expect import METRICS
-from testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.checks.amounts import MeasuredDuration
+from mrc_testbed.testbed.checks.healing import Healing, Losses, healings
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
+from mrc_testbed.testbed.expect import METRICS
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 NEVER_FELL = METRICS["goodput_back"].zero
 

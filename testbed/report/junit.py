@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.scale import number
-from testbed.checks.shown import shown
-from testbed.errors import ExitCode
-from testbed.expect.vocabulary import Severity
-from testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.shown import shown
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
 
 JUNIT_FILE = "junit.xml"
 KEPT_TIME = "the machine kept time"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.scale import number
-from testbed.report.runs import ListedRun, RunState
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.report.runs import ListedRun, RunState
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,7 +35,7 @@ _ROUNDS_UP = 0.9995
 
 def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
     """Print the table and a summary line on standard output."""
-    from testbed.report.console import open_console
+    from mrc_testbed.testbed.report.console import open_console
 
     console = open_console()
     if not console.is_terminal:

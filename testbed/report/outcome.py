@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.checks.result import NOT_JUDGED, Verdict
-from testbed.errors import ExitCode
-from testbed.scenario import Scenario, Setting, in_brackets
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, Verdict
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.scenario import Scenario, Setting, in_brackets
 
 _GRAVEST_FIRST = (
     ExitCode.INTERRUPTED,

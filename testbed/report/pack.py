@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from testbed.checks.observed import observed_words
-from testbed.report.batch import batch_as_dict, style_of, totals
-from testbed.report.outcome import Case
-from testbed.scenario.scale import speed_words
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.checks.observed import observed_words
+from mrc_testbed.testbed.report.batch import batch_as_dict, style_of, totals
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.scenario.scale import speed_words
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table

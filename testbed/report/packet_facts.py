@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.checks.conservation import Class
-from testbed.checks.counting import LOST_PREFIX
-from testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
-from testbed.checks.record import RunRecord
-from testbed.checks.shown import UNKNOWN
-from testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.checks.conservation import Class
+from mrc_testbed.testbed.checks.counting import LOST_PREFIX
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.shown import UNKNOWN
+from mrc_testbed.testbed.report.transport_words import chooses_paths
 
 _DROPPED = {
     "rule": "by injected loss",

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from testbed.planner.design import Design
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.quantities import rate_words
-from testbed.report.side_by_side import SideBySideRow, show_side_by_side
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.quantities import rate_words
+from mrc_testbed.testbed.report.side_by_side import SideBySideRow, show_side_by_side
 
 ROWS = (
     ("switches", "switches"),

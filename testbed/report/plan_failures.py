@@ -9,14 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
-from testbed.planner.design import Design
-from testbed.planner.failures import FailurePlan, PlannedJob
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.quantities import duration_words
-from testbed.report.campaigns import between, show_campaigns
-from testbed.report.plan import design_title, number_words
-from testbed.report.side_by_side import SideBySideRow, show_side_by_side
+from mrc_testbed.testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.failures import FailurePlan, PlannedJob
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.quantities import duration_words
+from mrc_testbed.testbed.report.campaigns import between, show_campaigns
+from mrc_testbed.testbed.report.plan import design_title, number_words
+from mrc_testbed.testbed.report.side_by_side import SideBySideRow, show_side_by_side
 
 FAILURE_ROWS = (
     ("flaps", "T0-T1 flaps a minute"),

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from testbed.checks.scale import number
-from testbed.scenario import Scenario
-from testbed.scenario.jobs import NamedJob
-from testbed.scenario.transports import ANSWER_BYTES
-from testbed.scenario.units import format_size
-from testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
-from testbed.workloads.fairness import line_rate
-from testbed.workloads.steps import Compute, Exchange, StepAction
-from topos.shape import Shape
-from topos.units import plural, rate_text, time_text
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.transports import ANSWER_BYTES
+from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
+from mrc_testbed.testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.workloads.steps import Compute, Exchange, StepAction
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import plural, rate_text, time_text
 
 MESSAGE_SIZES = 3
 """Messages of so many sizes are shown: of one packet, and those of the flows."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from testbed.scenario import Occurrence, Scenario
-from testbed.scenario.faults import Chaos, Entry, Fault
-from testbed.scenario.faults.occurrence import titled
-from testbed.scenario.faults.selection import Form
-from testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.scenario.faults import Chaos, Entry, Fault
+from mrc_testbed.testbed.scenario.faults.occurrence import titled
+from mrc_testbed.testbed.scenario.faults.selection import Form
+from mrc_testbed.testbed.scenario.units import format_duration
 
 MAX_EVENTS_SHOWN = 8
 MAX_NAMES_SHOWN = 8

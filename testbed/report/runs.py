@@ -8,13 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.judge import VERDICT_FILE
-from testbed.checks.result import Status, Verdict
-from testbed.errors import TestbedError
-from testbed.rundir.files import RecordError, read_json, refuse_strange_files
-from testbed.rundir.ownership import abandoned, is_running
-from testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
-from testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.errors import TestbedError
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, refuse_strange_files
+from mrc_testbed.testbed.rundir.ownership import abandoned, is_running
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE, began_s, comparison_folders, is_run_folder, run_folders
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 _ROW_CHARACTERS = 1000
 """Of a text from a file, whose length nobody checked."""

@@ -7,18 +7,18 @@ from dataclasses import astuple
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
-from testbed.checks.shown import NOTHING, shown
-from testbed.checks.unmet import unmet_words
-from testbed.expect.vocabulary import Severity
-from testbed.report import facts
-from testbed.report.capture_facts import capture_line
-from testbed.report.hash_facts import hash_lines
-from testbed.report.healing_facts import HealingRow, healing_rows
-from testbed.report.packet_facts import packet_lines, refused_lines
-from testbed.report.transport_words import chooses_paths
-from testbed.report.trust import biases, short_lines
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.shown import NOTHING, shown
+from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.capture_facts import capture_line
+from mrc_testbed.testbed.report.hash_facts import hash_lines
+from mrc_testbed.testbed.report.healing_facts import HealingRow, healing_rows
+from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
+from mrc_testbed.testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.report.trust import biases, short_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,7 +64,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
 
 def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -> str:
     """The same as plain text, for summary.txt."""
-    from testbed.report.console import PatientConsole
+    from mrc_testbed.testbed.report.console import PatientConsole
 
     out = StringIO()
     console = PatientConsole(file=out, width=width, color_system=None, force_terminal=False, highlight=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from testbed.checks.scale import amount
-from testbed.expect import METRICS
-from testbed.expect.vocabulary import Dimension
-from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind
-from topos.plan import Routing
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.expect import METRICS
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.topos.plan import Routing
 
 _BUFFERS = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from testbed.errors import RunError, TestbedError
-from testbed.inputs import BYTE_ORDER_MARK
+from mrc_testbed.testbed.errors import RunError, TestbedError
+from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
 
 MOST_DOCUMENT_BYTES = 64 << 20
 """Of a file that is read at once: JSON. Those of the largest runs have a few MB."""

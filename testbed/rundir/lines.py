@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from testbed.faults.schedule import FaultStep
-from testbed.rundir.tables import ClockNs, Table, columns_of
+from mrc_testbed.testbed.faults.schedule import FaultStep
+from mrc_testbed.testbed.rundir.tables import ClockNs, Table, columns_of
 
 HistoryFields = TypedDict(
     "HistoryFields",

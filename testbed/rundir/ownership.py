@@ -11,12 +11,12 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import RunError, UsageError
-from testbed.fabric.privileges import can_be_given_to
-from testbed.rundir.files import RecordError, read_json, write_failed, write_whole
-from testbed.rundir.lock import NoLocks, is_locked, locked
-from testbed.state import is_root
-from testbed.terminal import say
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.fabric.privileges import can_be_given_to
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_failed, write_whole
+from mrc_testbed.testbed.rundir.lock import NoLocks, is_locked, locked
+from mrc_testbed.testbed.state import is_root
+from mrc_testbed.testbed.terminal import say
 
 OWNER = "owner.json"
 """Names the process that writes this folder; removed once the verdict exists."""

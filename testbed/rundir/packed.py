@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
-from testbed.inputs import BYTE_ORDER_MARK
-from testbed.rundir.files import RecordError, line_blocks
-from testbed.rundir.tables import CsvTable, RowT
+from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
+from mrc_testbed.testbed.rundir.files import RecordError, line_blocks
+from mrc_testbed.testbed.rundir.tables import CsvTable, RowT
 
 _SHORT, _LONG, _INDEX = "i", "q", "I"
 

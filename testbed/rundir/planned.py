@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.rundir.files import read_json, refuse_strange_files
-from testbed.rundir.results import run_folder
-from testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
-from testbed.scenario.source import Override
-from testbed.scenario.transports import WorldKind
-from topos.export import plan_as_dict
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.rundir.files import read_json, refuse_strange_files
+from mrc_testbed.testbed.rundir.results import run_folder
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
+from mrc_testbed.testbed.scenario.source import Override
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.topos.export import plan_as_dict
+from mrc_testbed.topos.plan import Plan
 
 PLAN = "plan.json"
 FAULTS = "faults"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Unpack
 
-from testbed.rundir.files import (
+from mrc_testbed.testbed.rundir.files import (
     MOST_LINE_BYTES,
     MOST_TABLE_BYTES,
     open_new,
@@ -20,9 +20,9 @@ from testbed.rundir.files import (
     write_failed,
     write_whole,
 )
-from testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
-from testbed.rundir.results import LOGS
-from testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
+from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
+from mrc_testbed.testbed.rundir.results import LOGS
+from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.errors import RunError, TestbedError, UsageError, lack_of
-from testbed.expect import did_you_mean
-from testbed.rundir.ownership import give
-from testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.errors import RunError, TestbedError, UsageError, lack_of
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 RESULTS = Path("results")
 LATEST = "latest"

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.rundir.lock import NoLocks, locked
+from mrc_testbed.testbed.rundir.lock import NoLocks, locked
 
 LOCK = ".lock"
 CELL, HUNT = "mrc-cell-", "mrc-hunt-"

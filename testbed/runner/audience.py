@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from testbed.runner.interactive import InteractiveFaults
-from testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.interactive import InteractiveFaults
+from mrc_testbed.testbed.runner.loop import Loop
 
 
 class Audience(Protocol):

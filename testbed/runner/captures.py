@@ -1,6 +1,7 @@
 """Captures during a run: taps that listen in their windows, and ring files that take the captured blocks.
 
-Taps fill blocks by themselves; there is no work per packet here. After the run `testbed.pcap` converts them to pcapng.
+Taps fill blocks by themselves; there is no work per packet here. After the run `mrc_testbed.testbed.pcap` converts them
+to pcapng.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Protocol
 
-from testbed.pcap.index import FOLDER
-from testbed.pcap.raw import About, FrameKind, frame_header, head, raw_name
-from testbed.rundir.recorder import Recorder
-from testbed.runner.clocks import Clocks
-from testbed.runner.loop import Loop
-from testbed.scenario.captures import LinkCapture
-from topos.plan import Interface
+from mrc_testbed.testbed.pcap.index import FOLDER
+from mrc_testbed.testbed.pcap.raw import About, FrameKind, frame_header, head, raw_name
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.clocks import Clocks
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.topos.plan import Interface
 
 
 class PortTap(Protocol):

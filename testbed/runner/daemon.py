@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunError
-from testbed.fabric.fabric import Fabric
-from testbed.rundir.recorder import Recorder
-from testbed.runner.loop import Loop
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.loop import Loop
 
 _READ_BYTES = 1 << 16
 _SEND_S = 30

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from testbed.errors import RunError
-from testbed.runner.setup import peers_of
-from testbed.runner.team import Team
-from testbed.scenario import Occurrence, Scenario, parse_paths
-from testbed.workloads.job import JobPlan
-from topos.plan import Host, Plan
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.runner.setup import peers_of
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, parse_paths
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.topos.plan import Host, Plan
 
 _ANSWER_S = 5
 """A daemon answers in milliseconds; the loop runs meanwhile."""

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from hosts import compiled
-from hosts.udp import RECEIVE_BUFFER_BYTES
-from testbed.cpus import usable_cpus
-from testbed.fabric.capabilities import Capability
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.privileges import is_rootless
-from testbed.runner.clocks import both_clocks
-from testbed.version import NAME, commit
+from mrc_testbed.hosts import compiled
+from mrc_testbed.hosts.udp import RECEIVE_BUFFER_BYTES
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.fabric.capabilities import Capability
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.privileges import is_rootless
+from mrc_testbed.testbed.runner.clocks import both_clocks
+from mrc_testbed.testbed.version import NAME, commit
 
 _DELAY_WORDS = {
     "netem": "netem on the host ports",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.faults.schedule import FaultStep
+from mrc_testbed.testbed.faults.schedule import FaultStep
 
 _SHORT_S = 0.01
 _UNITS = (("s", 1), ("ms", 1e3), ("us", 1e6))

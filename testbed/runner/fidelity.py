@@ -1,4 +1,4 @@
-"""The machine's own figures over the measured part of a run. Judged in testbed.checks.fidelity."""
+"""The machine's own figures over the measured part of a run. Judged in mrc_testbed.testbed.checks.fidelity."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hosts.stamps import clocks_apart_ns
-from testbed.fabric.delay import KernelDelay
-from testbed.runner.link_lateness import NOT_KNOWN, LinkLateness
+from mrc_testbed.hosts.stamps import clocks_apart_ns
+from mrc_testbed.testbed.fabric.delay import KernelDelay
+from mrc_testbed.testbed.runner.link_lateness import NOT_KNOWN, LinkLateness
 
 _PRESSURE = Path("/proc/pressure/cpu")
 _IDLE, _STEAL = (3, 4), 7

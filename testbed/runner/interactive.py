@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from testbed.faults.inject import Injector
-from testbed.runner.measure import Measurement
-from testbed.scenario import Effect, Occurrence, Scenario
-from testbed.scenario.faults import Fault, requestable, requested
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
-from testbed.scenario.faults.names import Target
-from testbed.scenario.fields import WHOLE
-from testbed.scenario.scale import scaled_ns
-from testbed.scenario.switch_rules import MAX_RULES
-from testbed.scenario.units import format_duration
-from topos.plan import Plan
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.runner.measure import Measurement
+from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario
+from mrc_testbed.testbed.scenario.faults import Fault, requestable, requested
+from mrc_testbed.testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.fields import WHOLE
+from mrc_testbed.testbed.scenario.scale import scaled_ns
+from mrc_testbed.testbed.scenario.switch_rules import MAX_RULES
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.plan import Plan
 
 MEND = "mend"
 LEAST_S, MAX_S = SHORTEST_OUTAGE_NS / 1e9, 86_400

@@ -6,14 +6,14 @@ import socket
 import time
 from collections.abc import Callable
 
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.tap import FLUSH_S, Tap
-from testbed.runner.clocks import Clocks, both_clocks
-from testbed.runner.loop import Loop
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.tap import FLUSH_S, Tap
+from mrc_testbed.testbed.runner.clocks import Clocks, both_clocks
+from mrc_testbed.testbed.runner.loop import Loop
 
 
 class KernelTaps:
-    """See testbed.runner.captures.Taps. The loop watches the sockets of taps."""
+    """See mrc_testbed.testbed.runner.captures.Taps. The loop watches the sockets of taps."""
 
     def __init__(self, fabric: Fabric, loop: Loop) -> None:
         self._fabric = fabric

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from testbed.calibration import budget_warnings
-from testbed.cpus import usable_cpus
-from testbed.fabric import catch_up
-from testbed.fabric.capabilities import Capability
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.pcap.budget import capture_warnings
-from testbed.rundir.recorder import Recorder
-from testbed.runner.awake import AwakeCpus
-from testbed.runner.captures import Captures
-from testbed.runner.daemon import DaemonProcess
-from testbed.runner.environment import describe
-from testbed.runner.fidelity import MachineWatch
-from testbed.runner.kernel_taps import KernelTaps
-from testbed.runner.link_lateness import LinkLateness
-from testbed.runner.loop import Loop, RealTimeLoop
-from testbed.runner.options import path_order_warnings, path_order_words, switch_words
-from testbed.runner.world import OnEvent
-from testbed.scenario import Scenario
-from testbed.scenario.captures import LinkCapture
-from testbed.scenario.load import offered_load
-from topos.plan import Plan, Routing
+from mrc_testbed.testbed.calibration import budget_warnings
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.fabric import catch_up
+from mrc_testbed.testbed.fabric.capabilities import Capability
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.pcap.budget import capture_warnings
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.awake import AwakeCpus
+from mrc_testbed.testbed.runner.captures import Captures
+from mrc_testbed.testbed.runner.daemon import DaemonProcess
+from mrc_testbed.testbed.runner.environment import describe
+from mrc_testbed.testbed.runner.fidelity import MachineWatch
+from mrc_testbed.testbed.runner.kernel_taps import KernelTaps
+from mrc_testbed.testbed.runner.link_lateness import LinkLateness
+from mrc_testbed.testbed.runner.loop import Loop, RealTimeLoop
+from mrc_testbed.testbed.runner.options import path_order_warnings, path_order_words, switch_words
+from mrc_testbed.testbed.runner.world import OnEvent
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.topos.plan import Plan, Routing
 
 
 class KernelWorld:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from testbed.errors import WorkloadError
-from testbed.fabric.interface import FabricLike
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
-from testbed.rundir.lines import HistoryFields, step_fields
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
-from testbed.runner.books import frame_books, port_books
-from testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
-from testbed.runner.loop import Loop
-from testbed.runner.port_log import PortLog
-from testbed.runner.port_rates import WINDOW_NS, ShapeWatch
-from testbed.runner.progress import Progress
-from testbed.runner.team import Team
-from testbed.runner.watch import watch_for
-from testbed.runner.world import MachineFigures
-from testbed.scenario import Effect, Occurrence, Scenario
-from testbed.scenario.faults.occurrence import OccurrenceKey
-from topos.shape import WIRE_BYTES
+from mrc_testbed.testbed.errors import WorkloadError
+from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
+from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
+from mrc_testbed.testbed.runner.books import frame_books, port_books
+from mrc_testbed.testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.port_log import PortLog
+from mrc_testbed.testbed.runner.port_rates import WINDOW_NS, ShapeWatch
+from mrc_testbed.testbed.runner.progress import Progress
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.runner.watch import watch_for
+from mrc_testbed.testbed.runner.world import MachineFigures
+from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario
+from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.topos.shape import WIRE_BYTES
 
 ROUTES_LIMIT_NS = 30_000_000_000
 """Time that BGP has after the last heal, FRR's wait of up to some 10 s before it tries a neighbour again included."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from testbed.fabric import capabilities, privileges
-from testbed.fabric.capabilities import (
+from mrc_testbed.testbed.fabric import capabilities, privileges
+from mrc_testbed.testbed.fabric.capabilities import (
     FRR,
     HASH_SEED,
     MPTCP,
@@ -17,11 +17,11 @@ from testbed.fabric.capabilities import (
     TCP_RTO_MIN,
     Capability,
 )
-from testbed.fabric.options import BgpOptions, FabricOptions
-from testbed.scenario import Scenario
-from testbed.scenario.bgp import SECOND_NS, BgpSettings
-from testbed.scenario.transports import TcpSettings, TransportKind
-from topos.plan import Routing
+from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.bgp import SECOND_NS, BgpSettings
+from mrc_testbed.testbed.scenario.transports import TcpSettings, TransportKind
+from mrc_testbed.topos.plan import Routing
 
 _FILES_PER_DAEMON = 20
 _FILES_PER_CAPTURE = 8
@@ -30,7 +30,7 @@ _FILES_PER_CAPTURE = 8
 def require_limits(scenario: Scenario) -> None:
     """Raises MissingCapability where a run would have too few namespaces, processes or open files. To be called before
     anything is tried: what the machine refuses then looks like a feature that it lacks."""
-    from testbed.fabric import limits  # here, because it loads on Linux alone
+    from mrc_testbed.testbed.fabric import limits  # here, because it loads on Linux alone
 
     shape = scenario.shape()
     privileges.require_namespaces(limits.namespaces_needed(shape), scenario.name)

@@ -12,32 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError, lack_of
-from testbed.fabric.interface import FabricLike
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import touched_nodes
-from testbed.faults.target_system import TargetSystem
-from testbed.interrupts import unwrapped
-from testbed.rundir.lines import HistoryFields
-from testbed.rundir.planned import plan_document
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import PLACED_BYTES
-from testbed.runner.audience import Audience
-from testbed.runner.denylist import Controller
-from testbed.runner.events import PhaseBegins
-from testbed.runner.interactive import InteractiveFaults
-from testbed.runner.measure import Measurement
-from testbed.runner.plugins import plugin_records, plugin_rows
-from testbed.runner.progress import Progress
-from testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
-from testbed.runner.team import Team
-from testbed.runner.uplinks import uplinks_of
-from testbed.runner.world import CaptureSet, World
-from testbed.scenario import Occurrence, Scenario
-from testbed.scenario.transports import PathRoutes
-from testbed.scenario.warnings import scenario_warnings
-from testbed.workloads.job import JobPlan
-from topos.plan import Plan, Routing
+from mrc_testbed.testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError, lack_of
+from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import touched_nodes
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.interrupts import unwrapped
+from mrc_testbed.testbed.rundir.lines import HistoryFields
+from mrc_testbed.testbed.rundir.planned import plan_document
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
+from mrc_testbed.testbed.runner.audience import Audience
+from mrc_testbed.testbed.runner.denylist import Controller
+from mrc_testbed.testbed.runner.events import PhaseBegins
+from mrc_testbed.testbed.runner.interactive import InteractiveFaults
+from mrc_testbed.testbed.runner.measure import Measurement
+from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
+from mrc_testbed.testbed.runner.progress import Progress
+from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.runner.uplinks import uplinks_of
+from mrc_testbed.testbed.runner.world import CaptureSet, World
+from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.scenario.transports import PathRoutes
+from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.topos.plan import Plan, Routing
 
 _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""

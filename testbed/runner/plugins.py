@@ -6,12 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunError
-from testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain, read_json
-from testbed.rundir.ownership import write_given
-from testbed.scenario import Scenario
-from testbed.scenario.plugins.offered import COPIES, PluginSource
-from testbed.scenario.plugins.trust import not_noted, notes_file
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain, read_json
+from mrc_testbed.testbed.rundir.ownership import write_given
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.plugins.offered import COPIES, PluginSource
+from mrc_testbed.testbed.scenario.plugins.trust import not_noted, notes_file
 
 
 def keep_plugins(scenario: Scenario, folder: Path) -> None:

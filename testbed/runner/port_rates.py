@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from topos.shape import burst_bytes
+from mrc_testbed.topos.shape import burst_bytes
 
 WINDOW_NS = 1_000_000_000
 

@@ -1,4 +1,4 @@
-"""Listeners to run events: plain lines, or silent. The terminal display, a `Screen`, is in testbed.live."""
+"""Listeners to run events: plain lines, or silent. The terminal display, a `Screen`, is in mrc_testbed.testbed.live."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from testbed.runner.events import (
+from mrc_testbed.testbed.runner.events import (
     FaultDone,
     FlowsMoved,
     Note,
@@ -18,7 +18,7 @@ from testbed.runner.events import (
     StepsDone,
     WorkloadBegins,
 )
-from testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.loop import Loop
 
 _LINE_EVERY_S = 5.0
 """Shortest interval between progress lines in a log."""

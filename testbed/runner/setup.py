@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hosts.settings import OF_ALL_PACKETS
-from testbed.errors import RunError
-from testbed.fabric.ecmp import hash_seed
-from testbed.fabric.options import FabricOptions
-from testbed.runner.team import Team
-from testbed.scenario import Occurrence, Scenario
-from testbed.scenario.transports import TransportKind
-from testbed.workloads.job import JobPlan
-from topos.plan import Host, Plan, Routing
-from topos.units import plural
+from mrc_testbed.hosts.settings import OF_ALL_PACKETS
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.fabric.ecmp import hash_seed
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.topos.plan import Host, Plan, Routing
+from mrc_testbed.topos.units import plural
 
 
 def peers_of(plan: Plan, job: JobPlan, host: Host) -> list[Host]:

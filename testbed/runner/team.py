@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from testbed.errors import RunError
-from testbed.runner.loop import Loop
-from testbed.runner.world import HostProcess
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.world import HostProcess
 
 _ANSWER_S = 30
 """Longest wait for an answer; starting 32 Python processes on 2 cores takes two seconds."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.interface import FabricLike
-from testbed.workloads.job import JobPlan
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.workloads.job import JobPlan
 
 QpFlows = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 """By host and QP: plane, protocol and ports of the packets that this end sends, as the daemons say."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 _LOOK_EVERY = 64
 """Actions between two looks at people's clock: under a millisecond."""

@@ -7,23 +7,23 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-from testbed.fabric.options import FabricOptions
-from testbed.rundir.recorder import Recorder
-from testbed.runner.captures import Captures
-from testbed.runner.clocks import Clocks
-from testbed.runner.loop import Loop
-from testbed.runner.virtual_loop import VirtualLoop
-from testbed.runner.world import OnEvent
-from testbed.scenario import Scenario
-from testbed.scenario.captures import LinkCapture
-from testbed.version import NAME, commit
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.host import VirtualHost
-from testbed.virtual.lateness import LateTurns, usual_lateness_ns
-from testbed.virtual.scheduler import Scheduler
-from testbed.virtual.tap import VirtualTap
-from topos.budget import too_few_in_flight
-from topos.plan import Plan, Routing
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.captures import Captures
+from mrc_testbed.testbed.runner.clocks import Clocks
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
+from mrc_testbed.testbed.runner.world import OnEvent
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.version import NAME, commit
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.host import VirtualHost
+from mrc_testbed.testbed.virtual.lateness import LateTurns, usual_lateness_ns
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.tap import VirtualTap
+from mrc_testbed.topos.budget import too_few_in_flight
+from mrc_testbed.topos.plan import Plan, Routing
 
 START_NS = 1_000_000_000
 """CLOCK_MONOTONIC at the beginning of every run: endpoints have times before it."""
@@ -121,7 +121,7 @@ def _ports_words(scenario: Scenario) -> str:
 
 
 class _VirtualTaps:
-    """See testbed.runner.captures.Taps."""
+    """See mrc_testbed.testbed.runner.captures.Taps."""
 
     def __init__(self, fabric: VirtualFabric, loop: Loop) -> None:
         self._fabric = fabric

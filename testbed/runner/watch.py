@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, WAITS, AcknowledgedMessage, Completion, Received, Wait
-from testbed.runner.events import FlowsMoved, StepsDone
-from testbed.runner.progress import Progress
-from testbed.scenario import Scenario
-from testbed.scenario.jobs import NamedJob
-from testbed.workloads.flows import flow_of
-from topos.shape import Shape
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import (
+    COMPLETIONS,
+    FLOWS,
+    MESSAGES,
+    WAITS,
+    AcknowledgedMessage,
+    Completion,
+    Received,
+    Wait,
+)
+from mrc_testbed.testbed.runner.events import FlowsMoved, StepsDone
+from mrc_testbed.testbed.runner.progress import Progress
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.workloads.flows import flow_of
+from mrc_testbed.topos.shape import Shape
 
 _SECOND_NS = 1_000_000_000
 _HEARD_NS = 200_000_000

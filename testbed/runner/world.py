@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from testbed.fabric.interface import FabricLike
-from testbed.fabric.options import FabricOptions
-from testbed.rundir.recorder import Recorder
-from testbed.runner.loop import Loop
-from testbed.scenario import Scenario
-from testbed.scenario.captures import LinkCapture
-from topos.plan import Plan
+from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.topos.plan import Plan
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 """Takes a host's name and an event of its endpoint (docs/architecture.md, "The control channel")."""

@@ -9,15 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
-    from testbed.scenario.denylist import parse_paths
-    from testbed.scenario.endpoint import EndpointSettings
-    from testbed.scenario.faults import Effect, Entry, FaultParameters, LinkEnd, Occurrence, read_occurrences
-    from testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
-    from testbed.scenario.models import FabricSettings, Scenario
-    from testbed.scenario.render import render_problems
-    from testbed.scenario.schema import scenario_json_schema
-    from testbed.scenario.workloads import FlowSet
+    from mrc_testbed.testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
+    from mrc_testbed.testbed.scenario.denylist import parse_paths
+    from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+    from mrc_testbed.testbed.scenario.faults import (
+        Effect,
+        Entry,
+        FaultParameters,
+        LinkEnd,
+        Occurrence,
+        read_occurrences,
+    )
+    from mrc_testbed.testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
+    from mrc_testbed.testbed.scenario.models import FabricSettings, Scenario
+    from mrc_testbed.testbed.scenario.render import render_problems
+    from mrc_testbed.testbed.scenario.schema import scenario_json_schema
+    from mrc_testbed.testbed.scenario.workloads import FlowSet
 
 SCENARIO_FILE = "scenario.yaml"
 """The scenario as run, in its run folder."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.errors import ScenarioError, UsageError
-from testbed.scenario.keys import key_path, value_text
-from testbed.scenario.loader import bad_option, changed_data, load_source
-from testbed.scenario.matrix import MATRIX, VARIANT, VARIANTS, MatrixAxes
-from testbed.scenario.source import KeyPath, Override, Source, dotted
-from testbed.scenario.variants import VariantSet, read_variants, variant_set
-from testbed.scenario.yaml_text import parse_value
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.scenario.keys import key_path, value_text
+from mrc_testbed.testbed.scenario.loader import bad_option, changed_data, load_source
+from mrc_testbed.testbed.scenario.matrix import MATRIX, VARIANT, VARIANTS, MatrixAxes
+from mrc_testbed.testbed.scenario.source import KeyPath, Override, Source, dotted
+from mrc_testbed.testbed.scenario.variants import VariantSet, read_variants, variant_set
+from mrc_testbed.testbed.scenario.yaml_text import parse_value
 
 SEED = "seed"
 _AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)

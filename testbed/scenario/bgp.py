@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from testbed.scenario.fields import Model, Whole, refuse
-from testbed.scenario.fields import PositiveDuration as Positive
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.fields import Model, Whole, refuse
+from mrc_testbed.testbed.scenario.fields import PositiveDuration as Positive
+from mrc_testbed.topos.shape import Shape
 
 SECOND_NS = 1_000_000_000
 _MS_NS = 1_000_000

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.expect import did_you_mean
-from testbed.scenario.captures import (
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.captures import (
     HEADERS,
     LARGEST_SNAP_BYTES,
     LEAST_MOST_BYTES,
     LEAST_SNAP_BYTES,
     Capture,
 )
-from testbed.scenario.fault_rules import Occurrences
-from testbed.scenario.faults.selection import SelectionError
-from testbed.scenario.fields import ALL_FAULTS, WHOLE_RUN
-from testbed.scenario.parts import Parts
-from testbed.scenario.units import format_size
-from testbed.scenario.wording import Mistake
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.fault_rules import Occurrences
+from mrc_testbed.testbed.scenario.faults.selection import SelectionError
+from mrc_testbed.testbed.scenario.fields import ALL_FAULTS, WHOLE_RUN
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.topos.plan import Plan
 
 
 def capture_mistakes(parts: Parts, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:

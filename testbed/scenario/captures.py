@@ -8,13 +8,13 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from hosts import wire
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import Occurrence
-from testbed.scenario.faults.selection import Targets, chosen
-from testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duration, Model, Size, refuse
-from topos.plan import Plan
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
+from mrc_testbed.testbed.scenario.faults.selection import Targets, chosen
+from mrc_testbed.testbed.scenario.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duration, Model, Size, refuse
+from mrc_testbed.topos.plan import Plan
 
 
 class CaptureWindow(NamedTuple):

@@ -8,18 +8,18 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.scenario.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
-from testbed.scenario.company import Company
-from testbed.scenario.keys import distinct_texts, short_names, whole_value
-from testbed.scenario.loader import changed_data, load_source, read_changes
-from testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
-from testbed.scenario.models import Scenario
-from testbed.scenario.shipped import scenario_file
-from testbed.scenario.source import Override, Source
-from testbed.scenario.transports import TransportKind, WorldKind
-from testbed.scenario.variants import VariantSet
-from testbed.scenario.yaml_text import read_source
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.scenario.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
+from mrc_testbed.testbed.scenario.company import Company
+from mrc_testbed.testbed.scenario.keys import distinct_texts, short_names, whole_value
+from mrc_testbed.testbed.scenario.loader import changed_data, load_source, read_changes
+from mrc_testbed.testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.shipped import scenario_file
+from mrc_testbed.testbed.scenario.source import Override, Source
+from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.variants import VariantSet
+from mrc_testbed.testbed.scenario.yaml_text import read_source
 
 MOST_CELLS = 1000
 """Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.expect import Expectation, did_you_mean
-from testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
-from testbed.scenario.parts import Parts
-from testbed.scenario.source import KeyPath
-from testbed.scenario.transports import TransportKind
-from testbed.scenario.variants import shipped_names
-from testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.expect import Expectation, did_you_mean
+from mrc_testbed.testbed.scenario.matrix import JUDGE, VARIANT, VARIANTS
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.variants import shipped_names
+from mrc_testbed.testbed.scenario.wording import Mistake
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from testbed.expect import EVERYBODY, Expectation, OfClean, ScopeKind
-from testbed.expect.scanner import plain
-from testbed.scenario.expect_rules import FigureContext
-from testbed.scenario.source import KeyPath
-from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import Workload
-from topos.shape import Shape
+from mrc_testbed.testbed.expect import EVERYBODY, Expectation, OfClean, ScopeKind
+from mrc_testbed.testbed.expect.scanner import plain
+from mrc_testbed.testbed.scenario.expect_rules import FigureContext
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.workloads import Workload
+from mrc_testbed.topos.shape import Shape
 
 
 def undecided_expectations(lines: Mapping[KeyPath, Expectation], context: FigureContext) -> Iterator[Mistake]:

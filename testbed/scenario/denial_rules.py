@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from testbed.expect import did_you_mean
-from testbed.scenario.denylist import PathGroup, parse_paths
-from testbed.scenario.faults import UnsettledError
-from testbed.scenario.faults.kinds.withdrawn import Deny
-from testbed.scenario.faults.names import wrong_path
-from testbed.scenario.parts import Parts
-from testbed.scenario.source import KeyPath, dotted
-from testbed.scenario.transports import TransportKind
-from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import Workload
-from topos.plan import Host, Plan, build_plan
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.denylist import PathGroup, parse_paths
+from mrc_testbed.testbed.scenario.faults import UnsettledError
+from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.faults.names import wrong_path
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.source import KeyPath, dotted
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.workloads import Workload
+from mrc_testbed.topos.plan import Host, Plan, build_plan
 
 
 class _Entry(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from testbed.scenario.fields import Model, SomeHosts, Word, refuse
-from topos.names import parse_switch
+from mrc_testbed.testbed.scenario.fields import Model, SomeHosts, Word, refuse
+from mrc_testbed.topos.names import parse_switch
 
 EXAMPLES = "a whole plane such as p1, or an uplink by its T1 such as p0-t1-2"
 _PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)

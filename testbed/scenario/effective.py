@@ -10,10 +10,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from testbed.errors import ScenarioError
-from testbed.scenario.matrix import AXES
-from testbed.scenario.source import Override, Source, apply_override
-from testbed.scenario.yaml_text import STUMBLES, parse_source
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario.matrix import AXES
+from mrc_testbed.testbed.scenario.source import Override, Source, apply_override
+from mrc_testbed.testbed.scenario.yaml_text import STUMBLES, parse_source
 
 WIDTH = 200
 """Longer lines would be folded."""

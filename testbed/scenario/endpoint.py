@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
-from hosts.core.timing import MAX_TIMEOUT, TIMER_UNIT_NS
-from testbed.scenario.denylist import DenialEntry
-from testbed.scenario.fields import (
+from mrc_testbed.hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
+from mrc_testbed.hosts.core.timing import MAX_TIMEOUT, TIMER_UNIT_NS
+from mrc_testbed.testbed.scenario.denylist import DenialEntry
+from mrc_testbed.testbed.scenario.fields import (
     AUTO,
     Algorithm,
     DurationOrAuto,
@@ -22,8 +22,8 @@ from testbed.scenario.fields import (
     WholeOrAuto,
     refuse,
 )
-from testbed.scenario.keys import value_text
-from testbed.scenario.units import format_duration, format_size
+from mrc_testbed.testbed.scenario.keys import value_text
+from mrc_testbed.testbed.scenario.units import format_duration, format_size
 
 MOST_TIMEOUT_NS = TIMER_UNIT_NS << MAX_TIMEOUT
 

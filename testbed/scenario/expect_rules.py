@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from testbed.errors import Problem, ScenarioError
-from testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
-from testbed.expect.metrics import known_metrics
-from testbed.expect.vocabulary import By, Job
-from testbed.scenario.fault_rules import Occurrences
-from testbed.scenario.faults import Occurrence
-from testbed.scenario.faults.occurrence import by_fault
-from testbed.scenario.models import Scenario
-from testbed.scenario.parts import Parts
-from testbed.scenario.source import KeyPath
-from testbed.scenario.units import format_duration
-from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import FlowSet, Workload
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.expect import Expectation, Figure, Moment, ScopeKind, Span, Window, did_you_mean
+from mrc_testbed.testbed.expect.metrics import known_metrics
+from mrc_testbed.testbed.expect.vocabulary import By, Job
+from mrc_testbed.testbed.scenario.fault_rules import Occurrences
+from mrc_testbed.testbed.scenario.faults import Occurrence
+from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.workloads import FlowSet, Workload
+from mrc_testbed.topos.shape import Shape
 
 LATEST_START = 1.5
 """A fault or window may begin up to this many clean durations in: earlier faults make the run longer."""

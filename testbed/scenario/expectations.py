@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from testbed.expect import Expectation, ExpectError, Severity, parse_expectation
-from testbed.scenario.fields import refuse
-from testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.expect import Expectation, ExpectError, Severity, parse_expectation
+from mrc_testbed.testbed.scenario.fields import refuse
+from mrc_testbed.testbed.scenario.source import KeyPath
 
 WARNING = Severity.WARNING.value
 

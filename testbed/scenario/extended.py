@@ -10,16 +10,16 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema, create_model
 from pydantic.fields import FieldInfo
 
-from hosts.core.cc import ALGORITHMS
-from hosts.core.evselect import SELECTIONS
-from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of, refuse
-from testbed.scenario.models import Scenario, some_work
-from testbed.scenario.one_key import model_within
-from testbed.scenario.plugins.offered import Offered
-from testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train
-from testbed.scenario.workloads import WorkloadItem
-from testbed.workloads.collective import Collective, Terms
+from mrc_testbed.hosts.core.cc import ALGORITHMS
+from mrc_testbed.hosts.core.evselect import SELECTIONS
+from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of, refuse
+from mrc_testbed.testbed.scenario.models import Scenario, some_work
+from mrc_testbed.testbed.scenario.one_key import model_within
+from mrc_testbed.testbed.scenario.plugins.offered import Offered
+from mrc_testbed.testbed.scenario.step_models import Alone, Over, Sized, StepItem, StepPart, Train
+from mrc_testbed.testbed.scenario.workloads import WorkloadItem
+from mrc_testbed.testbed.workloads.collective import Collective, Terms
 
 M = TypeVar("M", bound=Model)
 _STRICT = (bool, int, float, str)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.scenario.faults import Entry, Occurrence, PlacedFault, UnsettledError
-from testbed.scenario.faults.base import Surroundings
-from testbed.scenario.parts import Parts
-from testbed.scenario.wording import Mistake
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults import Entry, Occurrence, PlacedFault, UnsettledError
+from mrc_testbed.testbed.scenario.faults.base import Surroundings
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.topos.plan import Plan
 
 Occurrences = Mapping[int, tuple[Occurrence, ...]]
 """The resolved entries of `faults`, by index; impossible ones are left out."""

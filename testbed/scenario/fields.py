@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from hosts.core.cc import ALGORITHMS
-from hosts.core.evselect import SELECTIONS
-from testbed.expect import did_you_mean, is_reserved
-from testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
+from mrc_testbed.hosts.core.cc import ALGORITHMS
+from mrc_testbed.hosts.core.evselect import SELECTIONS
+from mrc_testbed.testbed.expect import did_you_mean, is_reserved
+from mrc_testbed.testbed.scenario.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
 
 COLD_START = "cold-start"
 PAYLOADS = (256, 512, 1024, 2048, 4096)

@@ -8,14 +8,24 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from testbed.scenario.fields import Duration, FaultName, Model, Pairs, Size, Switchable, Whole, given, refuse
-from testbed.scenario.fields import HostList as Hosts
-from testbed.scenario.fields import HostName as Host
-from testbed.scenario.fields import PositiveDuration as Positive
-from testbed.scenario.source import KeyPath
-from testbed.workloads.flows import MAX_DEPTH, Flow
-from topos.names import host_name, parse_host
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.fields import (
+    Duration,
+    FaultName,
+    Model,
+    Pairs,
+    Size,
+    Switchable,
+    Whole,
+    given,
+    refuse,
+)
+from mrc_testbed.testbed.scenario.fields import HostList as Hosts
+from mrc_testbed.testbed.scenario.fields import HostName as Host
+from mrc_testbed.testbed.scenario.fields import PositiveDuration as Positive
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.workloads.flows import MAX_DEPTH, Flow
+from mrc_testbed.topos.names import host_name, parse_host
+from mrc_testbed.topos.shape import Shape
 
 MAX_QPS = 64
 MAX_ITERATIONS = 10_000_000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.expect import did_you_mean
-from testbed.scenario.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
-from testbed.scenario.units import format_duration, format_size
-from testbed.scenario.wording import Mistake
-from testbed.workloads.steady import settle_ns
-from topos.plan import Plan
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
+from mrc_testbed.testbed.scenario.units import format_duration, format_size
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.workloads.steady import settle_ns
+from mrc_testbed.topos.plan import Plan
 
 MIN_MESSAGE_BYTES = 1
 MAX_MESSAGE_BYTES = 512 << 20

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from testbed.scenario.denylist import Denial
-from testbed.scenario.faults.occurrence import LinkEnd, Occurrence, in_order
-from topos.fold import fold, fold_all
-from topos.names import switch_name
-from topos.shape import Shape
-from topos.units import rate_text
+from mrc_testbed.testbed.scenario.denylist import Denial
+from mrc_testbed.testbed.scenario.faults.occurrence import LinkEnd, Occurrence, in_order
+from mrc_testbed.topos.fold import fold, fold_all
+from mrc_testbed.topos.names import switch_name
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import rate_text
 
 
 def folded_occurrences(occurrences: Iterable[Occurrence], planes: int) -> tuple[Occurrence, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from testbed.scenario.jobs import job_names
-from testbed.scenario.source import KeyPath
-from testbed.scenario.step_models import StepEntry
-from testbed.scenario.wording import Mistake
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.jobs import job_names
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.step_models import StepEntry
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.topos.plan import Plan
 
 
 def broken_job_rules(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mistake]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from testbed.scenario.step_models import StepEntry
-from testbed.workloads.steps import StepJob
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.step_models import StepEntry
+from mrc_testbed.testbed.workloads.steps import StepJob
+from mrc_testbed.topos.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

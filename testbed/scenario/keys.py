@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.source import KeyPath
 
 LONGEST_VALUE = 40
 """Characters; longer values are cut in names."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from testbed.scenario.models import Scenario
-from testbed.workloads.fairness import line_rate, max_min_shares
-from testbed.workloads.flows import Flow
-from topos.cost import Load
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
+from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.topos.cost import Load
+from mrc_testbed.topos.shape import Shape
 
 _OWN = 0.98
 """Of what a flow's own host would let it send: a flow with less waits inside the network."""

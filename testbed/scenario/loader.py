@@ -11,25 +11,25 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from testbed.errors import Problem, ScenarioError
-from testbed.expect.figure import UNKNOWN_METRIC
-from testbed.expect.metrics import with_metrics
-from testbed.scenario import SCENARIO_FILE
-from testbed.scenario.company import Company, company_mistakes, company_of
-from testbed.scenario.effective import effective_text
-from testbed.scenario.extended import item_model, scenario_model
-from testbed.scenario.faults import kind_of, with_kinds
-from testbed.scenario.keys import key_path
-from testbed.scenario.matrix import AXES
-from testbed.scenario.models import Scenario
-from testbed.scenario.one_key import OneKey
-from testbed.scenario.parts import partial_scenario
-from testbed.scenario.plugins.load import load_plugins
-from testbed.scenario.plugins.offered import Offered, PluginStuck
-from testbed.scenario.queue_pairs import spread_qps
-from testbed.scenario.rules import broken_rules
-from testbed.scenario.shipped import scenario_file
-from testbed.scenario.source import (
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.expect.figure import UNKNOWN_METRIC
+from mrc_testbed.testbed.expect.metrics import with_metrics
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.scenario.company import Company, company_mistakes, company_of
+from mrc_testbed.testbed.scenario.effective import effective_text
+from mrc_testbed.testbed.scenario.extended import item_model, scenario_model
+from mrc_testbed.testbed.scenario.faults import kind_of, with_kinds
+from mrc_testbed.testbed.scenario.keys import key_path
+from mrc_testbed.testbed.scenario.matrix import AXES
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.one_key import OneKey
+from mrc_testbed.testbed.scenario.parts import partial_scenario
+from mrc_testbed.testbed.scenario.plugins.load import load_plugins
+from mrc_testbed.testbed.scenario.plugins.offered import Offered, PluginStuck
+from mrc_testbed.testbed.scenario.queue_pairs import spread_qps
+from mrc_testbed.testbed.scenario.rules import broken_rules
+from mrc_testbed.testbed.scenario.shipped import scenario_file
+from mrc_testbed.testbed.scenario.source import (
     EffectiveText,
     KeyPath,
     Override,
@@ -39,8 +39,8 @@ from testbed.scenario.source import (
     dotted,
     prefixes,
 )
-from testbed.scenario.wording import Mistake, mistake_of, model_at
-from testbed.scenario.yaml_text import parse_source, parse_value, read_source
+from mrc_testbed.testbed.scenario.wording import Mistake, mistake_of, model_at
+from mrc_testbed.testbed.scenario.yaml_text import parse_source, parse_value, read_source
 
 PLUGINS = "plugins"
 _WITH_KEY = ("--set", "--matrix")

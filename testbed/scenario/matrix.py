@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 
-from testbed.scenario.fields import refuse
-from testbed.scenario.keys import key_path
+from mrc_testbed.testbed.scenario.fields import refuse
+from mrc_testbed.testbed.scenario.keys import key_path
 
 MATRIX = "matrix"
 VARIANTS = "variants"

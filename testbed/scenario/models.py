@@ -10,16 +10,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from testbed.expect import Expectation
-from testbed.fabric.thresholds import PauseThresholds, PortThresholds
-from testbed.scenario.bgp import BgpSettings
-from testbed.scenario.captures import Capture, LinkCapture, settle
-from testbed.scenario.denylist import Denial
-from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.expectations import ExpectLine, LinesOfCells
-from testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
-from testbed.scenario.faults.occurrence import by_fault
-from testbed.scenario.fields import (
+from mrc_testbed.testbed.expect import Expectation
+from mrc_testbed.testbed.fabric.thresholds import PauseThresholds, PortThresholds
+from mrc_testbed.testbed.scenario.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.captures import Capture, LinkCapture, settle
+from mrc_testbed.testbed.scenario.denylist import Denial
+from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.expectations import ExpectLine, LinesOfCells
+from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
+from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
+from mrc_testbed.testbed.scenario.fields import (
     Duration,
     Model,
     Name,
@@ -29,17 +29,17 @@ from testbed.scenario.fields import (
     given,
     refuse,
 )
-from testbed.scenario.fields import PositiveDuration as Positive
-from testbed.scenario.folding import folded_denials, folded_occurrences, folding_note
-from testbed.scenario.jobs import NamedJob
-from testbed.scenario.matrix import EXAMPLE, MatrixAxes
-from testbed.scenario.paper import Paper
-from testbed.scenario.plugins.offered import NOTHING, Offered
-from testbed.scenario.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
-from testbed.scenario.source import EffectiveText
-from testbed.scenario.step_models import MAX_QPS
-from testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
-from testbed.scenario.transports import (
+from mrc_testbed.testbed.scenario.fields import PositiveDuration as Positive
+from mrc_testbed.testbed.scenario.folding import folded_denials, folded_occurrences, folding_note
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.matrix import EXAMPLE, MatrixAxes
+from mrc_testbed.testbed.scenario.paper import Paper
+from mrc_testbed.testbed.scenario.plugins.offered import NOTHING, Offered
+from mrc_testbed.testbed.scenario.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
+from mrc_testbed.testbed.scenario.source import EffectiveText
+from mrc_testbed.testbed.scenario.step_models import MAX_QPS
+from mrc_testbed.testbed.scenario.switch_ports import SwitchEntry, SwitchPorts
+from mrc_testbed.testbed.scenario.transports import (
     DEEP_DROP_BDP,
     USUAL_LAYOUT,
     USUAL_ROUTING,
@@ -59,13 +59,13 @@ from testbed.scenario.transports import (
     full_packet,
     program_need,
 )
-from testbed.scenario.variants import EXAMPLE as VARIANTS_EXAMPLE
-from testbed.scenario.variants import Judged, Variants
-from testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, workload_of
-from topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
-from topos.fold import fold_all, folded
-from topos.plan import Plan, Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.variants import EXAMPLE as VARIANTS_EXAMPLE
+from mrc_testbed.testbed.scenario.variants import Judged, Variants
+from mrc_testbed.testbed.scenario.workloads import FlowSet, Workload, WorkloadItem, workload_of
+from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
+from mrc_testbed.topos.fold import fold_all, folded
+from mrc_testbed.topos.plan import Plan, Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 USUAL_SEED = 1
 

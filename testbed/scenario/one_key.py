@@ -6,7 +6,7 @@ from typing import Any, ClassVar, get_args
 
 from pydantic import ConfigDict, model_validator
 
-from testbed.scenario.fields import Model, refuse, without_null
+from mrc_testbed.testbed.scenario.fields import Model, refuse, without_null
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
-from testbed.scenario.fields import Model, Name, Whole, refuse
+from mrc_testbed.testbed.scenario.fields import Model, Name, Whole, refuse
 
 MAX_FIGURE = 24
 """Characters; it is a row header in a table."""

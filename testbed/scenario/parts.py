@@ -10,19 +10,19 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from testbed.expect import Expectation
-from testbed.scenario.bgp import BgpSettings
-from testbed.scenario.captures import Capture
-from testbed.scenario.denylist import Denial, DenialEntry
-from testbed.scenario.expectations import placed_lines, read_line
-from testbed.scenario.faults import Entry, entry_models, kind_of
-from testbed.scenario.fields import Payload
-from testbed.scenario.flow_models import FlowEntry
-from testbed.scenario.models import USUAL_SEED, FabricSettings
-from testbed.scenario.scale import ScaleFactor, read_scale
-from testbed.scenario.source import KeyPath
-from testbed.scenario.step_models import StepEntry
-from testbed.scenario.transports import (
+from mrc_testbed.testbed.expect import Expectation
+from mrc_testbed.testbed.scenario.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.captures import Capture
+from mrc_testbed.testbed.scenario.denylist import Denial, DenialEntry
+from mrc_testbed.testbed.scenario.expectations import placed_lines, read_line
+from mrc_testbed.testbed.scenario.faults import Entry, entry_models, kind_of
+from mrc_testbed.testbed.scenario.fields import Payload
+from mrc_testbed.testbed.scenario.flow_models import FlowEntry
+from mrc_testbed.testbed.scenario.models import USUAL_SEED, FabricSettings
+from mrc_testbed.testbed.scenario.scale import ScaleFactor, read_scale
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.step_models import StepEntry
+from mrc_testbed.testbed.scenario.transports import (
     USUAL_ROUTING,
     EcmpSettings,
     FabricLayout,
@@ -30,11 +30,11 @@ from testbed.scenario.transports import (
     TransportKind,
     WorldKind,
 )
-from testbed.scenario.units import DURATION, UnitError
-from testbed.scenario.workloads import WorkloadItem
-from topos.fold import folded
-from topos.plan import Routing
-from topos.shape import PAYLOAD_BYTES, Shape
+from mrc_testbed.testbed.scenario.units import DURATION, UnitError
+from mrc_testbed.testbed.scenario.workloads import WorkloadItem
+from mrc_testbed.topos.fold import folded
+from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import PAYLOAD_BYTES, Shape
 
 CHOICES = ("congestion_control", "ev_selection")
 """Keys of `endpoint` that name an implementation for MRC, ours or of a plugin."""

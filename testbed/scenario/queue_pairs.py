@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.scenario.flow_models import Latency
-from testbed.scenario.step_models import MAX_QPS
-from testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.flow_models import Latency
+from mrc_testbed.testbed.scenario.step_models import MAX_QPS
+from mrc_testbed.testbed.scenario.transports import TransportKind
 
 QPS = "qps"
 

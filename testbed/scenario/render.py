@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import Problem, ScenarioError
-from testbed.inputs import input_bytes
-from testbed.scenario.yaml_text import MAX_BYTES
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.inputs import input_bytes
+from mrc_testbed.testbed.scenario.yaml_text import MAX_BYTES
 
 WIDTH = 110
 """Longer source lines are cut around the caret."""

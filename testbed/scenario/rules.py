@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from testbed.scenario.capture_rules import capture_mistakes
-from testbed.scenario.decisive_rules import undecided_expectations
-from testbed.scenario.denial_rules import Talk, denial_mistakes
-from testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
-from testbed.scenario.fault_rules import Occurrences, misfits, name_mistakes, settled
-from testbed.scenario.faults.base import Surroundings
-from testbed.scenario.fields import Model
-from testbed.scenario.models import FabricSettings, default_time_limit_ns
-from testbed.scenario.parts import Parts
-from testbed.scenario.switch_rules import lacking_program, too_many_rules
-from testbed.scenario.transport_rules import (
+from mrc_testbed.testbed.scenario.capture_rules import capture_mistakes
+from mrc_testbed.testbed.scenario.decisive_rules import undecided_expectations
+from mrc_testbed.testbed.scenario.denial_rules import Talk, denial_mistakes
+from mrc_testbed.testbed.scenario.expect_rules import LATEST_START, FigureContext, broken_expectations
+from mrc_testbed.testbed.scenario.fault_rules import Occurrences, misfits, name_mistakes, settled
+from mrc_testbed.testbed.scenario.faults.base import Surroundings
+from mrc_testbed.testbed.scenario.fields import Model
+from mrc_testbed.testbed.scenario.models import FabricSettings, default_time_limit_ns
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.switch_rules import lacking_program, too_many_rules
+from mrc_testbed.testbed.scenario.transport_rules import (
     impossible_folding,
     in_fabric,
     notices_corruption,
     transport_mistakes,
 )
-from testbed.scenario.units import format_duration
-from testbed.scenario.wording import Mistake
-from testbed.scenario.workload_rules import broken_workload_rules, sound_workload
-from testbed.scenario.workloads import Workload
-from topos.plan import build_plan
-from topos.shape import Shape, ShapeError
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.workload_rules import broken_workload_rules, sound_workload
+from mrc_testbed.testbed.scenario.workloads import Workload
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape, ShapeError
 
 MAX_NODES = 2048
 """A larger plan never fits one machine; building it would only waste time."""

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from testbed.expect import Absolute, Expectation
-from testbed.expect.vocabulary import UNITS, Dimension
-from testbed.expect.window import Length, Moment
-from testbed.scenario.expectations import LinesOfCells
-from testbed.scenario.faults import Occurrence
-from testbed.scenario.fields import FaultBegin, Model, refuse
-from testbed.scenario.transports import RoceSettings
-from testbed.scenario.units import DURATION, RATE, Quantity
+from mrc_testbed.testbed.expect import Absolute, Expectation
+from mrc_testbed.testbed.expect.vocabulary import UNITS, Dimension
+from mrc_testbed.testbed.expect.window import Length, Moment
+from mrc_testbed.testbed.scenario.expectations import LinesOfCells
+from mrc_testbed.testbed.scenario.faults import Occurrence
+from mrc_testbed.testbed.scenario.fields import FaultBegin, Model, refuse
+from mrc_testbed.testbed.scenario.transports import RoceSettings
+from mrc_testbed.testbed.scenario.units import DURATION, RATE, Quantity
 
 if TYPE_CHECKING:
-    from testbed.scenario.models import Scenario
+    from mrc_testbed.testbed.scenario.models import Scenario
 
 REAL = "real"
 REAL_RATE_BPS = 100_000_000_000

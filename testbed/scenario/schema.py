@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.scenario.extended import scenario_model
-from testbed.scenario.faults import with_kinds
-from testbed.scenario.plugins.offered import NOTHING, Offered
+from mrc_testbed.testbed.scenario.extended import scenario_model
+from mrc_testbed.testbed.scenario.faults import with_kinds
+from mrc_testbed.testbed.scenario.plugins.offered import NOTHING, Offered
 
 
 def scenario_json_schema(offered: Offered = NOTHING) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.expect import did_you_mean
-from testbed.inputs import STANDARD_STREAM
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.inputs import STANDARD_STREAM
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 SUFFIX = ".yaml"

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.scenario.faults import Chaos, Entry, Fault, Occurrence
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.selection import CLASSES, FITTING, named
-from testbed.scenario.fields import COLD_START, FaultBegin
-from testbed.scenario.models import Scenario
-from testbed.scenario.units import format_duration
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults import Chaos, Entry, Fault, Occurrence
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING, named
+from mrc_testbed.testbed.scenario.fields import COLD_START, FaultBegin
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
-from testbed.scenario.fields import (
+from mrc_testbed.testbed.scenario.fields import (
     NAME_PATTERN,
     Duration,
     FaultName,
@@ -22,12 +22,12 @@ from testbed.scenario.fields import (
     given,
     refuse,
 )
-from testbed.scenario.one_key import OneKey
-from testbed.scenario.source import KeyPath
-from testbed.workloads.collective import MESSAGE_BYTES, Collective, Terms
-from testbed.workloads.steps import ALL, Compute, Exchange, StepAction, StepJob, Together
-from topos.names import host_name, parse_host
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.one_key import OneKey
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.workloads.collective import MESSAGE_BYTES, Collective, Terms
+from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepAction, StepJob, Together
+from mrc_testbed.topos.names import host_name, parse_host
+from mrc_testbed.topos.shape import Shape
 
 MAX_STEPS = 1_000_000
 MAX_QPS = 64

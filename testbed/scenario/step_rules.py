@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
-from testbed.expect import did_you_mean
-from testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
-from testbed.scenario.source import KeyPath
-from testbed.scenario.step_models import PlacedExchange, StepEntry
-from testbed.scenario.transports import WorldKind
-from testbed.scenario.units import format_size
-from testbed.scenario.wording import Mistake
-from testbed.workloads.steps import ALL
-from topos.plan import Plan
+from mrc_testbed.hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.flow_rules import MAX_MESSAGE_BYTES, no_host
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.step_models import PlacedExchange, StepEntry
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.workloads.steps import ALL
+from mrc_testbed.topos.plan import Plan
 
 MAX_OPERATIONS = {WorldKind.KERNEL: 500_000, WorldKind.VIRTUAL: 4_000_000}
 """Operations of all programs of an entry: about 1.2 kB of memory each. In virtual time an all-reduce of 256 hosts with

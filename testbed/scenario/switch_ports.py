@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from testbed.expect import did_you_mean
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
-from testbed.scenario.fields import Model, refuse
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from mrc_testbed.testbed.scenario.fields import Model, refuse
 
 USES = ("auto", "program", "plain")
 _EXAMPLE = "{ecn: [0.2, 0.8], trim: 1.0, trim_last_hop: 1.5, drop: 3.0}"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from testbed.scenario.fault_rules import Occurrences, each_part
-from testbed.scenario.faults import Effect, LinkEnd
-from testbed.scenario.parts import Parts
-from testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.fault_rules import Occurrences, each_part
+from mrc_testbed.testbed.scenario.faults import Effect, LinkEnd
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.wording import Mistake
 
 MAX_RULES = 8
 """Rules per port."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.scenario.bgp import bfd_share, least_interval_ns
-from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.fault_rules import Occurrences
-from testbed.scenario.folding import folded_occurrences
-from testbed.scenario.parts import Parts
-from testbed.scenario.scale import ScaleFactor
-from testbed.scenario.transports import IB_TIMER_NS, TransportKind, WorldKind, program_need
-from testbed.scenario.units import format_duration, format_rate
-from testbed.scenario.wording import Mistake
-from topos.plan import Routing
-from topos.shape import MAX_RATE_BPS, ShapeError
+from mrc_testbed.testbed.scenario.bgp import bfd_share, least_interval_ns
+from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.fault_rules import Occurrences
+from mrc_testbed.testbed.scenario.folding import folded_occurrences
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.scale import ScaleFactor
+from mrc_testbed.testbed.scenario.transports import IB_TIMER_NS, TransportKind, WorldKind, program_need
+from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
 
 LEAST_SCALED_RTT_NS = 1_000
 """Shorter ones have too few ns for times to be told apart."""

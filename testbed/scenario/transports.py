@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
-from testbed.fabric.thresholds import MarkingCurve, PauseThresholds
-from testbed.scenario.fields import Duration, Model, Switchable, Whole, given, one_of, refuse
-from testbed.scenario.fields import PositiveDuration as Positive
-from testbed.scenario.step_models import MAX_QPS
-from testbed.scenario.switch_ports import Level
-from topos.plan import Routing
-from topos.shape import HEADER_BYTES
+from mrc_testbed.testbed.fabric.thresholds import MarkingCurve, PauseThresholds
+from mrc_testbed.testbed.scenario.fields import Duration, Model, Switchable, Whole, given, one_of, refuse
+from mrc_testbed.testbed.scenario.fields import PositiveDuration as Positive
+from mrc_testbed.testbed.scenario.step_models import MAX_QPS
+from mrc_testbed.testbed.scenario.switch_ports import Level
+from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import HEADER_BYTES
 
 W = TypeVar("W", bound=StrEnum)
 IB_TIMER_NS = 4096

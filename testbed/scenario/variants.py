@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from testbed.errors import Problem, ScenarioError, UsageError
-from testbed.expect import Severity, did_you_mean
-from testbed.inputs import STANDARD_STREAM
-from testbed.scenario.fields import NAME_PATTERN, Name, refuse
-from testbed.scenario.keys import key_path
-from testbed.scenario.matrix import FIXED, VARIANT, VARIANTS, overlapping
-from testbed.scenario.source import KeyPath, Override, Source
-from testbed.scenario.yaml_text import read_source
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.expect import Severity, did_you_mean
+from mrc_testbed.testbed.inputs import STANDARD_STREAM
+from mrc_testbed.testbed.scenario.fields import NAME_PATTERN, Name, refuse
+from mrc_testbed.testbed.scenario.keys import key_path
+from mrc_testbed.testbed.scenario.matrix import FIXED, VARIANT, VARIANTS, overlapping
+from mrc_testbed.testbed.scenario.source import KeyPath, Override, Source
+from mrc_testbed.testbed.scenario.yaml_text import read_source
 
 EXAMPLE = "{mrc: {transport: mrc}, roce-16: {transport: roce, qps: 16}}"
 SETS = Path(__file__).with_name("sets")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from testbed.scenario.denial_rules import Talk
-from testbed.scenario.faults import Chaos, Occurrence
-from testbed.scenario.faults.kinds.withdrawn import Deny
-from testbed.scenario.models import Scenario
-from testbed.scenario.transports import TransportKind
-from testbed.scenario.units import format_duration
-from topos.plan import Link, Plan
+from mrc_testbed.testbed.scenario.denial_rules import Talk
+from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
+from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.plan import Link, Plan
 
 _SHOWN = 2
 

@@ -9,14 +9,14 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from testbed.expect import did_you_mean
-from testbed.scenario.faults import entry_models
-from testbed.scenario.faults.chaos import chaos_model, parts
-from testbed.scenario.fields import PLAIN, Model
-from testbed.scenario.matrix import MATRIX, VARIANTS
-from testbed.scenario.models import Scenario
-from testbed.scenario.one_key import model_within
-from testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.faults import entry_models
+from mrc_testbed.testbed.scenario.faults.chaos import chaos_model, parts
+from mrc_testbed.testbed.scenario.fields import PLAIN, Model
+from mrc_testbed.testbed.scenario.matrix import MATRIX, VARIANTS
+from mrc_testbed.testbed.scenario.models import Scenario
+from mrc_testbed.testbed.scenario.one_key import model_within
+from mrc_testbed.testbed.scenario.source import KeyPath
 
 
 class Mistake(NamedTuple):

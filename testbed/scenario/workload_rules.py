@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.scenario.flow_rules import broken_flow_rules
-from testbed.scenario.job_rules import broken_job_rules, names_of_flows_too
-from testbed.scenario.parts import Parts
-from testbed.scenario.step_rules import broken_step_rules
-from testbed.scenario.wording import Mistake
-from testbed.scenario.workloads import Workload, flow_set, workload_of
-from topos.plan import Plan
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.flow_rules import broken_flow_rules
+from mrc_testbed.testbed.scenario.job_rules import broken_job_rules, names_of_flows_too
+from mrc_testbed.testbed.scenario.parts import Parts
+from mrc_testbed.testbed.scenario.step_rules import broken_step_rules
+from mrc_testbed.testbed.scenario.wording import Mistake
+from mrc_testbed.testbed.scenario.workloads import Workload, flow_set, workload_of
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.shape import Shape
 
 MAX_QPS_IN_ALL = 1024
 MAX_MEMORY_BYTES = 4 << 30

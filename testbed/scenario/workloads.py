@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.fields import Model
-from testbed.scenario.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
-from testbed.scenario.jobs import NamedJob, named_jobs
-from testbed.scenario.one_key import OneKey
-from testbed.scenario.step_models import (
+from mrc_testbed.testbed.scenario.fields import Model
+from mrc_testbed.testbed.scenario.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
+from mrc_testbed.testbed.scenario.jobs import NamedJob, named_jobs
+from mrc_testbed.testbed.scenario.one_key import OneKey
+from mrc_testbed.testbed.scenario.step_models import (
     STEP_KINDS,
     AllreduceEntry,
     AllToAllEntry,
@@ -21,11 +21,11 @@ from testbed.scenario.step_models import (
     StepEntry,
     Train,
 )
-from testbed.workloads.flows import Flow, flows_ns, plan_flows
-from testbed.workloads.job import JobPlan, merged
-from topos.names import host_name
-from topos.plan import Plan
-from topos.shape import Shape
+from mrc_testbed.testbed.workloads.flows import Flow, flows_ns, plan_flows
+from mrc_testbed.testbed.workloads.job import JobPlan, merged
+from mrc_testbed.topos.names import host_name
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.shape import Shape
 
 WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, **FLOW_KINDS}
 """The kinds by their key."""

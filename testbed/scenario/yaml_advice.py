@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ruamel.yaml.error import MarkedYAMLError
 
-from testbed.scenario.source import Position
+from mrc_testbed.testbed.scenario.source import Position
 
 _MUST_BE_QUOTED = re.compile(r"[*&!%@`|>?]")
 

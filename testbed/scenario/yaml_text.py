@@ -12,10 +12,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from testbed.errors import Problem, ScenarioError
-from testbed.inputs import input_bytes
-from testbed.scenario.source import KeyPath, Position, Source, dotted
-from testbed.scenario.yaml_advice import yaml_advice
+from mrc_testbed.testbed.errors import Problem, ScenarioError
+from mrc_testbed.testbed.inputs import input_bytes
+from mrc_testbed.testbed.scenario.source import KeyPath, Position, Source, dotted
+from mrc_testbed.testbed.scenario.yaml_advice import yaml_advice
 
 MAX_BYTES = 1 << 20
 """Scenarios are written by hand; a larger file is a mistake."""

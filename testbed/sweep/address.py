@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from testbed.errors import UsageError
-from testbed.sweep.keys import CA, PAIR, require_valid
-from testbed.sweep.listening import is_loopback
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.sweep.keys import CA, PAIR, require_valid
+from mrc_testbed.testbed.sweep.listening import is_loopback
 
 _NO_PAGES = "--no-dashboard --dashboard-address 127.0.0.1:0"
 """Dask has a port for pages that know no keys; without a dashboard it shows figures of the machine alone."""

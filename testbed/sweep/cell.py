@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.consent import TRUST
-from testbed.errors import ExitCode
-from testbed.isolated import python_command
-from testbed.rundir.files import read_json
-from testbed.rundir.scratch import CELL, Scratch, scratch
-from testbed.sweep.code import version_words
-from testbed.sweep.evidence import pack
+from mrc_testbed.testbed.consent import TRUST
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.rundir.files import read_json
+from mrc_testbed.testbed.rundir.scratch import CELL, Scratch, scratch
+from mrc_testbed.testbed.sweep.code import version_words
+from mrc_testbed.testbed.sweep.evidence import pack
 
 _LOOK_EVERY_S = 1.0
 """Between looks at whether it is to stop, which may ask another machine."""
@@ -84,7 +84,7 @@ def _carried_out(spec: CellSpec, stopped: Callable[[], bool], left: Callable[[],
 def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callable[[], bool]) -> int:
     """Returns its exit status, that of an interrupted run where it was stopped; negative: the signal that killed it."""
     folder = own.path
-    command = [*(spec.command or python_command("testbed", "run")), str(folder / "scenario.yaml")]
+    command = [*(spec.command or python_command("mrc_testbed", "run")), str(folder / "scenario.yaml")]
     command += ["--quiet", "--out", str(folder / "out")]
     command += ["--cell", str(folder / "cell.json"), "--tied", "0"]
     with (folder / "said").open("wb") as said:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
-from testbed.version import NAME, commit
+from mrc_testbed.testbed.version import NAME, commit
 
 
 def code_version() -> dict[str, Any]:

@@ -10,13 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.calibration import machine, machine_capacity
-from testbed.compare.runs import load_run
-from testbed.errors import ExitCode
-from testbed.report.outcome import Case, RunOutcome
-from testbed.rundir.planned import PLAN
-from testbed.scenario import SCENARIO_FILE
-from testbed.sweep.code import code_version
+from mrc_testbed.testbed.calibration import machine, machine_capacity
+from mrc_testbed.testbed.compare.runs import load_run
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.rundir.planned import PLAN
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.sweep.code import code_version
 
 
 def machine_facts(transport: str) -> dict[str, Any]:

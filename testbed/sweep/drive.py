@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from testbed.app.batch import stopping_as_ctrl_c
-from testbed.errors import ExitCode
-from testbed.sweep.cell import CellSpec
-from testbed.sweep.engine import CellJob, Ended, Engine
-from testbed.sweep.folder import CellTry, SweepCell, SweepFolder
+from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.sweep.cell import CellSpec
+from mrc_testbed.testbed.sweep.engine import CellJob, Ended, Engine
+from mrc_testbed.testbed.sweep.folder import CellTry, SweepCell, SweepFolder
 
 _LOOK_EVERY_S = 0.5
 _LONGEST_GOODBYE_S = 30.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
 
-from testbed.sweep.cell import CellResult, CellSpec
-from testbed.sweep.folder import SweepCell
+from mrc_testbed.testbed.sweep.cell import CellResult, CellSpec
+from mrc_testbed.testbed.sweep.folder import SweepCell
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from testbed.errors import ExitCode, UsageError
-from testbed.sweep.address import SchedulerAddress
-from testbed.sweep.engine import CellJob, Ended, Told
-from testbed.sweep.folder import SweepFolder
-from testbed.sweep.placing import Placing, WorkerFacts, carries, wants
-from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
-from testbed.sweep.worker import WorkerAnswer, run_on_worker
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.sweep.address import SchedulerAddress
+from mrc_testbed.testbed.sweep.engine import CellJob, Ended, Told
+from mrc_testbed.testbed.sweep.folder import SweepFolder
+from mrc_testbed.testbed.sweep.placing import Placing, WorkerFacts, carries, wants
+from mrc_testbed.testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
+from mrc_testbed.testbed.sweep.worker import WorkerAnswer, run_on_worker
 
 from distributed import CancelledError, Event, Future, KilledWorker  # isort: skip - the scheduler says when it is missing
 

@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from types import TracebackType
 
-from testbed.sweep.cell import CellResult, run_cell
-from testbed.sweep.engine import CellJob, Ended, Told
+from mrc_testbed.testbed.sweep.cell import CellResult, run_cell
+from mrc_testbed.testbed.sweep.engine import CellJob, Ended, Told
 
 
 class LocalEngine:

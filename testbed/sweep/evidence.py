@@ -11,8 +11,8 @@ import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from testbed.errors import RunError
-from testbed.rundir.files import open_new
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.rundir.files import open_new
 
 CELL_FILE = "cell.json"
 SUMMARY, EVIDENCE, ALL = "summary", "evidence", "all"

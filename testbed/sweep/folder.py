@@ -23,9 +23,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import ExitCode, RunError, UsageError
-from testbed.report.outcome import gravest
-from testbed.rundir.files import (
+from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.report.outcome import gravest
+from mrc_testbed.testbed.rundir.files import (
     MOST_DOCUMENT_BYTES,
     RecordError,
     open_plain,
@@ -34,12 +34,12 @@ from testbed.rundir.files import (
     refuse_links,
     write_json,
 )
-from testbed.rundir.ownership import claimed, give, is_running
-from testbed.scenario import SCENARIO_FILE
-from testbed.scenario.plugins.offered import COPIES
-from testbed.scenario.transports import WorldKind
-from testbed.sweep.code import code_version, version_words
-from testbed.sweep.evidence import CELL_FILE, unpack
+from mrc_testbed.testbed.rundir.ownership import claimed, give, is_running
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.scenario.plugins.offered import COPIES
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.sweep.code import code_version, version_words
+from mrc_testbed.testbed.sweep.evidence import CELL_FILE, unpack
 
 SWEEP_FILE = "sweep.json"
 CELLS_FILE = "cells.jsonl"

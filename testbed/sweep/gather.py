@@ -13,17 +13,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed.app.comparison import Compared, write_comparison
-from testbed.checks.result import Verdict
-from testbed.compare.runs import ComparedRun
-from testbed.errors import ExitCode, UsageError
-from testbed.report.outcome import Case, RunOutcome, gravest
-from testbed.rundir.files import RecordError
-from testbed.scenario import Scenario, load_recorded
-from testbed.scenario.cells import SettingNames
-from testbed.sweep.code import version_words
-from testbed.sweep.evidence import ALL, CELL_FILE, pack
-from testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder
+from mrc_testbed.testbed.app.comparison import Compared, write_comparison
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome, gravest
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.scenario import Scenario, load_recorded
+from mrc_testbed.testbed.scenario.cells import SettingNames
+from mrc_testbed.testbed.sweep.code import version_words
+from mrc_testbed.testbed.sweep.evidence import ALL, CELL_FILE, pack
+from mrc_testbed.testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder
 
 
 @dataclass(frozen=True)

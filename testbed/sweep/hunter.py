@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt, trouble
-from testbed.app.hunt.workers import LONGEST_S
-from testbed.isolated import python_command
-from testbed.rundir.scratch import HUNT, scratch
-from testbed.sweep.tied import end_with
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
+from mrc_testbed.testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt, trouble
+from mrc_testbed.testbed.app.hunt.workers import LONGEST_S
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.rundir.scratch import HUNT, scratch
+from mrc_testbed.testbed.sweep.tied import end_with
 
 _LENGTH = struct.Struct("<Q")
 _IDLE_S = 60.0
@@ -116,7 +116,7 @@ class _Hunter:
 
     @staticmethod
     def _started(tie: int, folder: Path) -> subprocess.Popen[bytes]:
-        command = python_command("testbed.sweep.hunter", str(tie), str(folder))
+        command = python_command("mrc_testbed.testbed.sweep.hunter", str(tie), str(folder))
         try:
             return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[tie])
         finally:

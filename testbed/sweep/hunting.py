@@ -10,14 +10,14 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from testbed.app.hunt.subject import HuntRequest
-from testbed.app.hunt.trial import Candidate, Outcome
-from testbed.errors import UsageError
-from testbed.scenario.plugins.load import SUFFIX
-from testbed.sweep.address import SchedulerAddress
-from testbed.sweep.hunter import HuntSpec, attempt_here
-from testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
-from testbed.terminal import say
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest
+from mrc_testbed.testbed.app.hunt.trial import Candidate, Outcome
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.scenario.plugins.load import SUFFIX
+from mrc_testbed.testbed.sweep.address import SchedulerAddress
+from mrc_testbed.testbed.sweep.hunter import HuntSpec, attempt_here
+from mrc_testbed.testbed.sweep.scheduler import CONNECT_S, connect, require_scheduler, require_workers, workers_of
+from mrc_testbed.testbed.terminal import say
 
 from distributed import Event, Future  # isort: skip - `scheduler` says when it is missing
 

@@ -12,8 +12,8 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-from testbed.errors import MissingCapability, RunError, UsageError
-from testbed.rundir.ownership import give
+from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
+from mrc_testbed.testbed.rundir.ownership import give
 
 CA, PAIR = "ca.pem", "key.pem"
 """The authority's certificate; the certificate and the key of the pair, in one file as `dask` takes it."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from testbed.sweep.engine import CellJob
+from mrc_testbed.testbed.sweep.engine import CellJob
 
 REMEMBERED = 5
 TOO_MANY = 3

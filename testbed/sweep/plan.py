@@ -10,17 +10,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from testbed.app.pack import expected_s
-from testbed.errors import RunError, UsageError
-from testbed.report.outcome import Case
-from testbed.rundir.ownership import give
-from testbed.runner.plugins import copy_plugins
-from testbed.scenario import SCENARIO_FILE, Scenario
-from testbed.scenario.load import offered_load
-from testbed.scenario.transports import WorldKind
-from testbed.sweep.code import code_version
-from testbed.sweep.folder import SCENARIOS, SWEEP_FILE, SweepCell, SweepFolder, write_sweep
-from topos.cost import cpus
+from mrc_testbed.testbed.app.pack import expected_s
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.runner.plugins import copy_plugins
+from mrc_testbed.testbed.scenario import SCENARIO_FILE, Scenario
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.sweep.code import code_version
+from mrc_testbed.testbed.sweep.folder import SCENARIOS, SWEEP_FILE, SweepCell, SweepFolder, write_sweep
+from mrc_testbed.topos.cost import cpus
 
 _ID_DIGITS = 12
 

@@ -7,9 +7,9 @@ import time
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from testbed.app.pack import rough
-from testbed.report.console import PatientConsole
-from testbed.sweep.drive import SweepProgress
+from mrc_testbed.testbed.app.pack import rough
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.sweep.drive import SweepProgress
 
 _LOG_EVERY_S = 30.0
 

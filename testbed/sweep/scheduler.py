@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from testbed.errors import MissingCapability, UsageError
-from testbed.sweep.address import SchedulerAddress
-from testbed.sweep.code import code_version, version_words
-from testbed.sweep.keys import CA, PAIR
-from testbed.sweep.listening import asks_scheduler, asks_worker, open_address
-from testbed.sweep.placing import WorkerFacts
-from testbed.sweep.worker import describe
+from mrc_testbed.testbed.errors import MissingCapability, UsageError
+from mrc_testbed.testbed.sweep.address import SchedulerAddress
+from mrc_testbed.testbed.sweep.code import code_version, version_words
+from mrc_testbed.testbed.sweep.keys import CA, PAIR
+from mrc_testbed.testbed.sweep.listening import asks_scheduler, asks_worker, open_address
+from mrc_testbed.testbed.sweep.placing import WorkerFacts
+from mrc_testbed.testbed.sweep.worker import describe
 
 try:
     from distributed import Client, Security

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.sweep.folder import SweepCell
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.sweep.folder import SweepCell
 
 MOST_JOBS = 256
 """Of one matrix of a GitHub workflow."""

@@ -7,17 +7,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.errors import RunError, UsageError
-from testbed.expect import did_you_mean
-from testbed.report.frames.run import Run
-from testbed.report.frames.schema import TABLES
-from testbed.rundir.files import open_new
-from testbed.rundir.lines import HISTORY
-from testbed.rundir.ownership import give
-from testbed.scenario.keys import value_text
-from testbed.sweep.code import version_words
-from testbed.sweep.folder import CellTry
-from testbed.sweep.gather import Gathered
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.report.frames.run import Run
+from mrc_testbed.testbed.report.frames.schema import TABLES
+from mrc_testbed.testbed.rundir.files import open_new
+from mrc_testbed.testbed.rundir.lines import HISTORY
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.scenario.keys import value_text
+from mrc_testbed.testbed.sweep.code import version_words
+from mrc_testbed.testbed.sweep.folder import CellTry
+from mrc_testbed.testbed.sweep.gather import Gathered
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 
-from testbed.errors import UsageError
+from mrc_testbed.testbed.errors import UsageError
 
 
 def end_with(descriptor: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.sweep.cell import CellResult, CellSpec, run_cell
-from testbed.sweep.code import code_version, version_words
+from mrc_testbed.testbed.sweep.cell import CellResult, CellSpec, run_cell
+from mrc_testbed.testbed.sweep.code import code_version, version_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,3 @@
 """The world in virtual time: a network that is computed instead of built, and what drives it."""
 
-import hosts  # noqa: F401 (which finds the machine code of this package before its first module is loaded)
+import mrc_testbed.hosts  # noqa: F401 (which finds the machine code of this package before its first module is loaded)

@@ -1,4 +1,4 @@
-"""A plan in virtual time: what testbed.fabric.fabric.Fabric builds on a kernel, computed packet by packet.
+"""A plan in virtual time: what mrc_testbed.testbed.fabric.fabric.Fabric builds on a kernel, computed packet by packet.
 
 Every port is a queue (port.py), every change is there at once, and nothing drifts from the plan by itself.
 """
@@ -11,30 +11,30 @@ from functools import partial
 from random import Random
 from typing import Any, Literal
 
-from testbed.errors import MissingCapability
-from testbed.fabric.commands import control_queue_bytes
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.expected import Unplanned
-from testbed.fabric.options import FabricOptions, level_bdp_bytes
-from testbed.fabric.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
-from testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
-from testbed.fabric.thresholds import PauseThresholds
-from testbed.virtual.frames import Frames
-from testbed.virtual.lossless import (
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric.commands import control_queue_bytes
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes
+from mrc_testbed.testbed.fabric.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
+from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from mrc_testbed.testbed.fabric.thresholds import PauseThresholds
+from mrc_testbed.testbed.virtual.frames import Frames
+from mrc_testbed.testbed.virtual.lossless import (
     FIRST_AND_LAST_BYTES,
     REACTIONS_PER_T,
     LosslessPort,
     PauseRules,
     headroom_bytes,
 )
-from testbed.virtual.nic import Nic
-from testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
-from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
-from testbed.virtual.rules import ActiveRule
-from testbed.virtual.scheduler import Scheduler
-from testbed.virtual.tap import VirtualTap
-from testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
-from topos.plan import Interface, Plan, Routing
+from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
+from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
+from mrc_testbed.testbed.virtual.rules import ActiveRule
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.tap import VirtualTap
+from mrc_testbed.testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
+from mrc_testbed.topos.plan import Interface, Plan, Routing
 
 HearCarrier = Callable[[int, bool], None]
 """Told of a plane on which the host's port has lost (False) or found its carrier."""
@@ -46,7 +46,8 @@ _NO_COUNTS = (0,) * COUNTS
 
 
 class VirtualFabric:
-    """See testbed.fabric.interface.FabricLike. Hosts that are not attached lose what comes for them (`socket_losses`).
+    """See mrc_testbed.testbed.fabric.interface.FabricLike. Hosts that are not attached lose what comes for them
+    (`socket_losses`).
 
     `seed`: of all that is left to chance, and of the switches' hash where the options have none.
     """
@@ -300,7 +301,8 @@ def _seen(row: Sequence[int]) -> tuple[int, int, int]:
 
 
 class _Slots:
-    """The rules of virtual ports (testbed.fabric.port_rules.RuleSlots), each port's in the order of their slots."""
+    """The rules of virtual ports (mrc_testbed.testbed.fabric.port_rules.RuleSlots), each port's in the order of their
+    slots."""
 
     def __init__(self, ports: Mapping[Interface, Port]) -> None:
         self._ports = ports

@@ -10,11 +10,11 @@ from ipaddress import IPv6Address
 from struct import Struct
 from typing import NamedTuple
 
-from hosts.rc.wire import UDP_PORT
-from testbed.virtual.packet import VirtualPacket, VirtualWay
-from testbed.virtual.port import Port
-from topos import usid
-from topos.plan import Interface, Plan, Routing
+from mrc_testbed.hosts.rc.wire import UDP_PORT
+from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.port import Port
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.plan import Interface, Plan, Routing
 
 _ETHERNET = Struct(">6s6sH")
 _IPV6 = Struct(">IH34s")

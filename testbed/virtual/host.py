@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from hosts.common.timers import NEVER
-from hosts.control import Fields
-from hosts.loops import DatagramLoop
-from hosts.network import DatagramNetwork
-from hosts.rc.endpoint import RcEndpoint
-from hosts.session import Session
-from hosts.udp import Datagram, Lateness, Source
-from testbed.errors import RunError
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.lateness import LateTurns
-from testbed.virtual.nic import Nic
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.control import Fields
+from mrc_testbed.hosts.loops import DatagramLoop
+from mrc_testbed.hosts.network import DatagramNetwork
+from mrc_testbed.hosts.rc.endpoint import RcEndpoint
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.udp import Datagram, Lateness, Source
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.lateness import LateTurns
+from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 _NOT_ARMED = -1
 
@@ -48,7 +48,7 @@ class _Inbox:
     def put(
         self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
     ) -> None:
-        """As testbed.virtual.fabric.Deliver."""
+        """As mrc_testbed.testbed.virtual.fabric.Deliver."""
         due_ns = arrival_ns + self.delay_ns
         self._due_ns.append(due_ns)
         self._waiting.append((memoryview(packet), source, flow_label, source_port, traffic_class, due_ns))
@@ -252,7 +252,7 @@ class VirtualHost:
             self._turn()
 
     def _turn(self) -> None:
-        """As hosts.daemon.Daemon does."""
+        """As mrc_testbed.hosts.daemon.Daemon does."""
         loop, now_ns = self._loop, self._scheduler.now_ns
         if loop is None or not self._session.running:
             return

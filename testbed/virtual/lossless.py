@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from hosts import wire
-from testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
-from testbed.fabric.thresholds import PauseLevels
-from testbed.virtual.packet import Headers, VirtualPacket
-from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port
-from testbed.virtual.scheduler import Scheduler
-from topos.plan import Interface
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
+from mrc_testbed.testbed.fabric.thresholds import PauseLevels
+from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
+from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Interface
 
 FRAME_BYTES = 64
 """A PAUSE frame is the shortest one of Ethernet."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from testbed.fabric.options import NIC_QUEUE_PACKETS
-from testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
-from testbed.virtual.scheduler import Scheduler
-from testbed.virtual.ways import Ways
-from topos.plan import Host
-from topos.shape import WIRE_BYTES
+from mrc_testbed.testbed.fabric.options import NIC_QUEUE_PACKETS
+from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.ways import Ways
+from mrc_testbed.topos.plan import Host
+from mrc_testbed.topos.shape import WIRE_BYTES
 
 _QUEUE_BYTES = NIC_QUEUE_PACKETS * WIRE_BYTES
 KNOWN_WAYS = 4096
@@ -19,7 +19,8 @@ that talks to hundreds would keep ten times as many, most of which it uses once 
 
 
 class Nic:
-    """Sends as hosts.udp.TxSocket and SenderSet do. `lost`: packets that the host's own ports refused, by errno."""
+    """Sends as mrc_testbed.hosts.udp.TxSocket and SenderSet do. `lost`: packets that the host's own ports
+    refused, by errno."""
 
     def __init__(self, host: Host, ways: Ways, headers: Headers, scheduler: Scheduler) -> None:
         self.lost: Counter[str] = Counter()

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.fabric.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.fabric.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
 
 if TYPE_CHECKING:
-    from testbed.virtual.port import Port
+    from mrc_testbed.testbed.virtual.port import Port
 
 DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED, CONTROL))
 """Where the verdicts on a class begin in the counts of a port."""

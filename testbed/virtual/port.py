@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from math import gcd
 from random import Random
 
-from hosts import wire
-from testbed.fabric.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
-from testbed.fabric.thresholds import NEVER, PortLevels
-from testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
-from testbed.virtual.rules import ActiveRule, fate
-from testbed.virtual.scheduler import Scheduler
-from topos.plan import Interface
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
+from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels
+from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
+from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Interface
 
 BYTES_AT = CLASSES * VERDICTS
 """Where in a row of counts the bytes stand."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
-from testbed.fabric.port_rules import ALWAYS, PortRule
-from testbed.virtual.packet import DATA_ROW, VirtualPacket
+from mrc_testbed.testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
+from mrc_testbed.testbed.fabric.port_rules import ALWAYS, PortRule
+from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 
 _DICE_BITS = 32
 

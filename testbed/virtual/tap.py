@@ -1,14 +1,15 @@
-"""A tap on one link of the virtual network: what testbed.fabric.tap.Tap is on the kernel, without a socket."""
+"""A tap on one link of the virtual network: what mrc_testbed.testbed.fabric.tap.Tap is on the kernel, without a
+socket."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from testbed.fabric.ring import RingPacket, block_of
-from testbed.virtual.frames import Frames
-from testbed.virtual.packet import VirtualPacket
-from testbed.virtual.port import Port
-from topos.plan import Interface
+from mrc_testbed.testbed.fabric.ring import RingPacket, block_of
+from mrc_testbed.testbed.virtual.frames import Frames
+from mrc_testbed.testbed.virtual.packet import VirtualPacket
+from mrc_testbed.testbed.virtual.port import Port
+from mrc_testbed.topos.plan import Interface
 
 _BLOCK_PACKETS = 64
 _RETIRE_NS = 100_000_000

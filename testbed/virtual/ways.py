@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.ecmp import PlainFlow, hash_seed, unpredictable
-from testbed.fabric.options import FabricOptions
-from testbed.virtual.packet import VirtualPacket, VirtualWay
-from testbed.virtual.port import Port
-from topos import names, plain, usid
-from topos.plan import Host, Interface, Plan
+from mrc_testbed.hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow, hash_seed, unpredictable
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.port import Port
+from mrc_testbed.topos import names, plain, usid
+from mrc_testbed.topos.plan import Host, Interface, Plan
 
 if TYPE_CHECKING:
-    from hosts import udp
+    from mrc_testbed.hosts import udp
 
 _PROTOCOLS = {"tcp": 6, "udp": 17}
 _ROCE_PORT = 4791

@@ -1,4 +1,5 @@
-"""The server process: `python -m testbed.web --channel FD --listen FD`. Exits when the command that started it does.
+"""The server process: `python -m mrc_testbed.testbed.web --channel FD --listen FD`. Exits when the command that
+started it does.
 
 It is a separate process so that no browser can delay the run, and runs in the caller's network namespace, where
 browsers are. It opens no file after the start: reports come as open descriptors. Started by root, it switches to
@@ -16,11 +17,11 @@ import socket
 import sys
 import threading
 
-from testbed.pages.live.page import live_page
-from testbed.web.channel import Channel, ChannelMessage, Closed
-from testbed.web.rpc import ANSWER, RpcClient
-from testbed.web.server import Server, Site
-from testbed.web.sse_state import BYE, SseState
+from mrc_testbed.testbed.pages.live.page import live_page
+from mrc_testbed.testbed.web.channel import Channel, ChannelMessage, Closed
+from mrc_testbed.testbed.web.rpc import ANSWER, RpcClient
+from mrc_testbed.testbed.web.server import Server, Site
+from mrc_testbed.testbed.web.sse_state import BYE, SseState
 
 _NOBODY = 65534
 _LAST_EVENTS_S = 1.0

@@ -7,7 +7,7 @@ import time
 from itertools import count
 from typing import Any
 
-from testbed.web.channel import Channel
+from mrc_testbed.testbed.web.channel import Channel
 
 ASK, ANSWER = "ask", "answer"
 _ANSWER_S = 3.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.runner.interactive import offers
-from testbed.scenario import Scenario
-from topos.plan import Plan
-from topos.render import svg
+from mrc_testbed.testbed.runner.interactive import offers
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.render import svg
 
 NOT_INTERACTIVE = "start the run with --interactive to break things from here"
 

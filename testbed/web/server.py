@@ -22,10 +22,10 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from testbed.terminal import say
-from testbed.web.rpc import NoAnswer, RpcClient
-from testbed.web.sse_state import SseState
-from testbed.web.visitors import Visitors, users_of_this_machine
+from mrc_testbed.testbed.terminal import say
+from mrc_testbed.testbed.web.rpc import NoAnswer, RpcClient
+from mrc_testbed.testbed.web.sse_state import SseState
+from mrc_testbed.testbed.web.visitors import Visitors, users_of_this_machine
 
 _REQUEST_S = 10.0
 """Time limit for a whole request to arrive."""

@@ -13,19 +13,19 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.fabric.options import FabricOptions
-from testbed.isolated import python_command
-from testbed.pages.report.write import REPORT_FILE
-from testbed.report.outcome import RunOutcome
-from testbed.runner.interactive import InteractiveFaults
-from testbed.runner.loop import Loop
-from testbed.scenario import Scenario
-from testbed.web.channel import Channel, Closed, socket_pair
-from testbed.web.rpc import ANSWER, ASK, FRESH_NS
-from testbed.web.scene import scene
-from testbed.web.sse_state import SCENE, TOKEN, VERDICT
-from testbed.web.supervisor_end import BrowserScreen, RequestHandler
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.pages.report.write import REPORT_FILE
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.runner.interactive import InteractiveFaults
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
+from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
+from mrc_testbed.testbed.web.scene import scene
+from mrc_testbed.testbed.web.sse_state import SCENE, TOKEN, VERDICT
+from mrc_testbed.testbed.web.supervisor_end import BrowserScreen, RequestHandler
 
 USUAL_PORT = 8460
 """Tried first, so that a page left open finds the next run."""
@@ -125,7 +125,7 @@ def _shown(outcome: RunOutcome) -> dict[str, Any]:
 def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen[bytes]:
     descriptors = (channel.fileno(), listening.fileno())
     return subprocess.Popen(
-        python_command("testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])),
+        python_command("mrc_testbed.testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=descriptors,

@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.errors import TestbedError
-from testbed.runner.interactive import InteractiveFaults, Refused, read_request
-from testbed.runner.loop import Loop
-from testbed.web.channel import Channel, Closed
-from testbed.web.rpc import ANSWER, ASK, FRESH_NS
-from testbed.web.scene import NOT_INTERACTIVE
-from testbed.web.sse_state import FRAME
+from mrc_testbed.testbed.errors import TestbedError
+from mrc_testbed.testbed.runner.interactive import InteractiveFaults, Refused, read_request
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.web.channel import Channel, Closed
+from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
+from mrc_testbed.testbed.web.scene import NOT_INTERACTIVE
+from mrc_testbed.testbed.web.sse_state import FRAME
 
 
 class BrowserScreen:

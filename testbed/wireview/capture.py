@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.errors import UsageError
-from testbed.wireview.pcap import PcapReader
-from testbed.wireview.pcapng import PcapngReader
-from testbed.wireview.record import Record
-from testbed.wireview.stream import ByteStream, Damage
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.wireview.pcap import PcapReader
+from mrc_testbed.testbed.wireview.pcapng import PcapngReader
+from mrc_testbed.testbed.wireview.record import Record
+from mrc_testbed.testbed.wireview.stream import ByteStream, Damage
 
 
 class CaptureReader:

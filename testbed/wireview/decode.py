@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from testbed.terminal import say
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.line import HEADING, as_json, line
-from testbed.wireview.packet import Packet, parse
-from testbed.wireview.record import OF_ANY_INTERFACE, Record
-from testbed.wireview.select import PacketFilter
-from testbed.wireview.summary import Summary
+from mrc_testbed.testbed.terminal import say
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.line import HEADING, as_json, line
+from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.testbed.wireview.record import OF_ANY_INTERFACE, Record
+from mrc_testbed.testbed.wireview.select import PacketFilter
+from mrc_testbed.testbed.wireview.summary import Summary
 
 _PLUGINS = "~/.local/lib/wireshark/plugins"
 
@@ -96,7 +96,7 @@ def _all_fields(frame: Frame) -> str:
     from scapy.layers.inet import UDP
     from scapy.packet import Raw
 
-    from testbed.wireview import layers
+    from mrc_testbed.testbed.wireview import layers
 
     # As the payload of a UDP header, bytes that fit no layer become raw bytes and not an error.
     datagram = UDP(bytes(UDP(dport=4791, sport=frame.source_port) / Raw(bytes(frame.payload))))

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from hosts import wire
-from testbed.wireview.names import OPCODES
-from testbed.wireview.record import LINK_ETHERNET, LINK_IPV6, LINK_RAW, LINK_SLL, LINK_SLL2, Record
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.wireview.names import OPCODES
+from mrc_testbed.testbed.wireview.record import LINK_ETHERNET, LINK_IPV6, LINK_RAW, LINK_SLL, LINK_SLL2, Record
 
 MRC_PORT = 4791
 """UDP destination port of RoCEv2 (docs/protocol.md, "On the wire")."""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hosts.rc.wire import SYNDROME_NAK_SEQUENCE
-from testbed.wireview.names import RC_SYNDROMES, address_name, class_name, still_to_go
-from testbed.wireview.packet import FieldValues, Packet
-from testbed.wireview.runs import runs, runs_text
+from mrc_testbed.hosts.rc.wire import SYNDROME_NAK_SEQUENCE
+from mrc_testbed.testbed.wireview.names import RC_SYNDROMES, address_name, class_name, still_to_go
+from mrc_testbed.testbed.wireview.packet import FieldValues, Packet
+from mrc_testbed.testbed.wireview.runs import runs, runs_text
 
 HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'packet':<17} what it says"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address
 
-from topos import usid
-from topos.names import downlink_port, host_name, switch_name
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.names import downlink_port, host_name, switch_name
 
 OPCODES = {
     0xC6: "WRITE_FIRST",

@@ -9,11 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hosts import wire
-from testbed.wireview import roce
-from testbed.wireview.frame import MRC_PORT, Foreign, Frame
-from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, RC_OPCODES, SYNDROMES, code_name, ev_name
-from testbed.wireview.runs import runs
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.wireview import roce
+from mrc_testbed.testbed.wireview.frame import MRC_PORT, Foreign, Frame
+from mrc_testbed.testbed.wireview.names import (
+    MARKS,
+    NACK_REASONS,
+    OPCODES,
+    OPERATIONS,
+    RC_OPCODES,
+    SYNDROMES,
+    code_name,
+    ev_name,
+)
+from mrc_testbed.testbed.wireview.runs import runs
 
 FieldValues = dict[str, Any]
 _MARKED = {wire.Refusal.BAD_ICRC: ("wrong ICRC",)}

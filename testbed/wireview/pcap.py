@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from testbed.wireview.record import MOST_PACKET_BYTES, Record
-from testbed.wireview.stream import ByteStream, Damage
+from mrc_testbed.testbed.wireview.record import MOST_PACKET_BYTES, Record
+from mrc_testbed.testbed.wireview.stream import ByteStream, Damage
 
 _MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),

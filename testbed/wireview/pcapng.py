@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from testbed.wireview.record import MOST_PACKET_BYTES, Record
-from testbed.wireview.stream import ByteStream, Damage
+from mrc_testbed.testbed.wireview.record import MOST_PACKET_BYTES, Record
+from mrc_testbed.testbed.wireview.stream import ByteStream, Damage
 
 SECTION = b"\x0a\x0d\x0d\x0a"
 _ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}

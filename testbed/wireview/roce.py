@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hosts import wire as shared
-from hosts.rc import wire
-from testbed.wireview.names import RC_SYNDROMES, code_name
+from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.testbed.wireview.names import RC_SYNDROMES, code_name
 
 OVERHEAD = wire.GO_BACK_N_OVERHEAD
 _LONGEST_WRITE_BYTES = 512 << 20

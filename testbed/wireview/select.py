@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from testbed.errors import UsageError
-from testbed.wireview.packet import Packet
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.wireview.packet import Packet
 
 PSN_DIGITS = 10
 """What a number of 32 bits may have."""

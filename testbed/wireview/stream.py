@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 from typing import IO, Any, cast
 
-from testbed.errors import UsageError
-from testbed.inputs import STANDARD_STREAM
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.inputs import STANDARD_STREAM
 
 _GZIP = b"\x1f\x8b"
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hosts import wire
-from hosts.rc import wire as rc_wire
-from testbed.wireview.frame import Foreign
-from testbed.wireview.names import RC_SYNDROMES
-from testbed.wireview.packet import Packet
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc_wire
+from mrc_testbed.testbed.wireview.frame import Foreign
+from mrc_testbed.testbed.wireview.names import RC_SYNDROMES
+from mrc_testbed.testbed.wireview.packet import Packet
 
 _REFUSALS = {
     wire.Refusal.TOO_SHORT: "to port 4791, shorter than a BTH",

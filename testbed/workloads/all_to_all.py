@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from testbed.workloads.collective import Collective, Hop, Part, part
-from testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns
-from testbed.workloads.job import JsonOperation
-from topos.shape import Shape
+from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part, part
+from mrc_testbed.testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns
+from mrc_testbed.testbed.workloads.job import JsonOperation
+from mrc_testbed.topos.shape import Shape
 
 BANKS = 2
 

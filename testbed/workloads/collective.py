@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from testbed.workloads.estimate import earliest_ns, links_between, wire_ns
-from testbed.workloads.job import JsonOperation, QpSpec
-from topos.shape import Shape
+from mrc_testbed.testbed.workloads.estimate import earliest_ns, links_between, wire_ns
+from mrc_testbed.testbed.workloads.job import JsonOperation, QpSpec
+from mrc_testbed.topos.shape import Shape
 
 MESSAGE_BYTES = 1 << 20
 """Default size of the WRITEs that a chunk is cut into: a sender's memory grows with it."""

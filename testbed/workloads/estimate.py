@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import ceil
 
-from topos.shape import Shape, burst_bytes
+from mrc_testbed.topos.shape import Shape, burst_bytes
 
 LINKS_IN_GROUP = 2
 """Host -> T0 -> host."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from topos.shape import Shape
+from mrc_testbed.topos.shape import Shape
 
 Resource = tuple[str, int]
 """A resource that can be full: a direction of a host or a group, and its number."""

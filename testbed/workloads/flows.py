@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from hosts.blocks import PERIOD
-from testbed.workloads.estimate import answer_ns, transfer_ns
-from testbed.workloads.fairness import Demand, line_rate, max_min_shares
-from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
-from topos.names import host_name
-from topos.shape import Shape
+from mrc_testbed.hosts.blocks import PERIOD
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
+from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
+from mrc_testbed.topos.names import host_name
+from mrc_testbed.topos.shape import Shape
 
 MIN_DEPTH = 2
 MAX_DEPTH = 64

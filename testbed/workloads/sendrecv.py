@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from testbed.workloads.collective import Collective, Hop, Part
-from testbed.workloads.estimate import answer_ns, transfer_ns
-from testbed.workloads.job import JsonOperation
-from topos.shape import Shape
+from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.job import JsonOperation
+from mrc_testbed.topos.shape import Shape
 
 
 class SendRecv(Collective):

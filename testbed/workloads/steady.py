@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from topos.shape import Shape
+from mrc_testbed.topos.shape import Shape
 
 SETTLE_RTTS = 20
 MIN_SETTLE_NS = 200_000_000

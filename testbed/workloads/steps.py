@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from hosts.blocks import PERIOD
-from testbed.workloads.all_to_all import AllToAll
-from testbed.workloads.collective import Collective, Group, Terms
-from testbed.workloads.job import JobPlan, JsonOperation, QpSpec
-from testbed.workloads.pipeline import Pipeline
-from testbed.workloads.ring import Ring
-from testbed.workloads.sendrecv import SendRecv
-from topos.shape import Shape
+from mrc_testbed.hosts.blocks import PERIOD
+from mrc_testbed.testbed.workloads.all_to_all import AllToAll
+from mrc_testbed.testbed.workloads.collective import Collective, Group, Terms
+from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
+from mrc_testbed.testbed.workloads.pipeline import Pipeline
+from mrc_testbed.testbed.workloads.ring import Ring
+from mrc_testbed.testbed.workloads.sendrecv import SendRecv
+from mrc_testbed.topos.shape import Shape
 
 COLLECTIVES: Mapping[str, type[Collective]] = {one.kind: one for one in (Ring, SendRecv, AllToAll, Pipeline)}
 """The kinds by their key."""

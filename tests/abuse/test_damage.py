@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from testbed import cli
+from mrc_testbed.testbed import cli
 from tests.abuse.command import KNOWN, assert_in_order
 from tests.abuse.conftest import Rounds
 from tests.abuse.damage import DAMAGES

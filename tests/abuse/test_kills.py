@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.rundir.results import run_folders
 from tests.abuse.command import COMMAND, assert_in_order, command
 from tests.abuse.conftest import SCENARIO, Rounds
 from tests.emu.conftest import nothing_left as nothing_left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.assemble import assemble
 from tests.browser.conftest import OpenPage
 
 READ = "JSON.parse(document.getElementById('data').textContent)"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from testbed.pages.assemble import assemble
-from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from tests.browser.conftest import OpenPage
 
 FAULTS = [

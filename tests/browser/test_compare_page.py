@@ -15,7 +15,7 @@ from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder
 from test_compare_transports import three
 
-from testbed.app.comparison import PAGE_FILE, compare_folders
+from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from testbed.lessons import new
-from testbed.lessons.grade import Grade, LessonMark, LessonPart
-from testbed.lessons.load import load_lesson
-from testbed.pages.explained import Explained
-from testbed.pages.glossary import definition
-from testbed.pages.live.lesson import grade_content, lesson_content, refusal_content
-from testbed.web.sse_state import GRADE, LESSON
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.pages.explained import Explained
+from mrc_testbed.testbed.pages.glossary import definition
+from mrc_testbed.testbed.pages.live.lesson import grade_content, lesson_content, refusal_content
+from mrc_testbed.testbed.web.sse_state import GRADE, LESSON
 from tests.browser.conftest import OpenPage
 from tests.live_stage import LiveStage
 

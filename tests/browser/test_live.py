@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from testbed.errors import ExitCode
-from testbed.fabric.options import FabricOptions
-from testbed.live.model import LiveModel
-from testbed.report.outcome import RunOutcome
-from testbed.scenario import load_scenario_text
-from testbed.web.server_process import ServerProcess
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.web.server_process import ServerProcess
 from tests.browser.conftest import OpenPage
 from tests.live_stage import SMALL, TOKEN, LiveStage
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.pages.glossary import definition
-from testbed.pages.report.write import write_report
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.pages.glossary import definition
+from mrc_testbed.testbed.pages.report.write import write_report
 from tests.browser.conftest import OpenPage
 from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric import capabilities, sandbox
-from testbed.fabric.capabilities import Capability
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import run_isolated
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities, sandbox
+from mrc_testbed.testbed.fabric.capabilities import Capability
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 HERE = Path(__file__).parent
 QUICK = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)

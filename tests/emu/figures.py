@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from testbed.checks.record import RunRecord, load_record
-from testbed.rundir.files import read_lines
-from testbed.rundir.packed import read_rows
-from testbed.rundir.tables import SAMPLES, Sample
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.rundir.files import read_lines
+from mrc_testbed.testbed.rundir.packed import read_rows
+from mrc_testbed.testbed.rundir.tables import SAMPLES, Sample
+from mrc_testbed.testbed.scenario import load_scenario
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive
 

@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from testbed.checks.conservation import Books, Ledger, balance
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import network_of
-from testbed.runner.books import port_books
+from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.runner.books import port_books
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
 from tests.port_cases import rc_packet
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
 
 ROCE = 4791
 FIRST_PORT = 0xC000

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.fabric import capabilities
-from testbed.fabric.capabilities import PORT_PROGRAM, Capability
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.capabilities import PORT_PROGRAM, Capability
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
 from tests.emu.conftest import with_fabric
 from tests.port_cases import SMALL
 

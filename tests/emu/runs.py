@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from testbed.checks.record import load_record
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.rundir.results import run_folders
 from tests.retry import Inconclusive
 
 COMMAND = [str(Path(sys.executable).with_name("mrc-testbed"))]
 MARK = "MRC_TEST_RUN"
-DAEMON = "hosts.forker"
+DAEMON = "mrc_testbed.hosts.forker"
 """In the command line of every daemon: that of the process which forked it."""
 _FEW_PACKETS = 50
 """More than the probes of a warm-up and what receivers tell senders; far fewer than the data of a step."""

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric.capabilities import FRR, Capability
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import BgpOptions, FabricOptions
-from testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.capabilities import FRR, Capability
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
 from tests.emu.port_stage import options as options
 from tests.emu.test_sandbox import await_gone, members
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
 
 SHAPE = Shape(1, 2, 2, 2, 25_000_000, 0)
 FAR = "p0-t0-1:p0-t1-1"
@@ -139,11 +139,11 @@ def test_the_prompt_of_a_switch_has_vtysh(options: FabricOptions) -> None:
 BUILDER = """
 import sys, time
 from dataclasses import replace
-from testbed.fabric import capabilities
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import run_isolated
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 shape = Shape(1, 2, 2, 1, 25_000_000, 0)
 options = capabilities.choose(capabilities.probe(), shape)

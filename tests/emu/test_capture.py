@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from testbed.fabric.ring import packets_of
-from testbed.fabric.tap import FLUSH_S, Tap
-from testbed.pcap.index import CaptureFile, read_index
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.packet import Packet, parse
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.ring import packets_of
+from mrc_testbed.testbed.fabric.tap import FLUSH_S, Tap
+from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.topos.plan import Interface
 from tests.documented import undocumented
 from tests.emu.conftest import isolated
 from tests.emu.runs import Run, wait_for
 from tests.tshark import dissected, parsed, tshark
-from topos.plan import Interface
 
 CUT = "p0-t0-0:p0-t1-0"
 PORT = "h0:p0-t0-0"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.pcap.index import read_index
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.record import Record
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.pcap.index import read_index
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.record import Record
 from tests.emu.runs import Run
 
 NIC, CORE = "h0:p0-t0-0", "p0-t0-0:p0-t1-1"

@@ -5,7 +5,7 @@ import sys
 
 SCRIPT = """
 import select, subprocess, sys
-from hosts.carrier import Carrier
+from mrc_testbed.hosts.carrier import Carrier
 
 def ip(*words):
     subprocess.run(["ip", "link", *words], check=True)

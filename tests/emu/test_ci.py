@@ -35,7 +35,16 @@ def test_an_interrupted_batch_ends_the_run_begins_no_other_and_leaves_its_report
 
 @pytest.mark.nightly
 def test_the_example_of_the_plugin_passes_as_it_stands(tmp_path: Path) -> None:
-    options = ["-q", "-rs", "-p", "testbed.pytest_plugin", "--mrc-results", str(tmp_path), "--mrc-inconclusive", "skip"]
+    options = [
+        "-q",
+        "-rs",
+        "-p",
+        "mrc_testbed.testbed.pytest_plugin",
+        "--mrc-results",
+        str(tmp_path),
+        "--mrc-inconclusive",
+        "skip",
+    ]
     command = [sys.executable, "-m", "pytest", "docs/examples", *options]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.checks.conservation import Ledger, balance
-from testbed.checks.fault_drops import FaultDrops, drops_of, ledger_of
-from testbed.checks.figure import evaluate_figure
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.expect import parse_figure
-from testbed.pages.report.data import drawn
-from testbed.pages.report.samples import read_samples
-from testbed.pages.report.story import story
-from testbed.report.facts import fault_rows
+from mrc_testbed.testbed.checks.conservation import Ledger, balance
+from mrc_testbed.testbed.checks.fault_drops import FaultDrops, drops_of, ledger_of
+from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.pages.report.data import drawn
+from mrc_testbed.testbed.pages.report.samples import read_samples
+from mrc_testbed.testbed.pages.report.story import story
+from mrc_testbed.testbed.report.facts import fault_rows
 from tests.emu.runs import SMALL, Run
 
 INCAST = """

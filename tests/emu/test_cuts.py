@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cuts import ROUNDS, SCENARIO, TARGET, read_cuts, settings
-from testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.statistics import statistic
 from tests.emu.figures import run_that_kept_time
 
 pytestmark = pytest.mark.alone

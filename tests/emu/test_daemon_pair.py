@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.workloads.collective import Terms
-from testbed.workloads.steps import ALL, Compute, Exchange, StepJob
-from topos.usid import PathId, inner_address, plain_address
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob
+from mrc_testbed.topos.usid import PathId, inner_address, plain_address
 
 PROJECT = Path(__file__).parents[2]
 PLANES = 2
@@ -47,7 +47,16 @@ class Host:
         self.control.settimeout(10)
         with theirs:
             self.process = subprocess.Popen(
-                ["unshare", "--net", "--", sys.executable, "-m", "hosts.daemon", "--control-fd", str(theirs.fileno())],
+                [
+                    "unshare",
+                    "--net",
+                    "--",
+                    sys.executable,
+                    "-m",
+                    "mrc_testbed.hosts.daemon",
+                    "--control-fd",
+                    str(theirs.fileno()),
+                ],
                 cwd=PROJECT,
                 pass_fds=[theirs.fileno()],
             )

@@ -13,13 +13,14 @@ from typing import Literal
 
 import pytest
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.batch import IP, query, run_batch
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_rules import PortRule
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.batch import IP, query, run_batch
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.topos.shape import Shape
 from tests.emu.plain_traffic import (
     ACKNOWLEDGE,
     FIRST_PORT,
@@ -42,7 +43,6 @@ from tests.emu.plain_traffic import (
 from tests.emu.port_stage import options as options
 from tests.emu.runs import COMMAND, wait_for
 from tests.port_cases import PLAIN_BURSTS, Arrived, Burst, rc_packet
-from topos.shape import Shape
 
 FLOWS = 64
 SOCKETS = 16

@@ -15,14 +15,14 @@ from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import PcapReader
 
-from hosts import wire
-from testbed.checks.record import RunRecord
-from testbed.fabric.capabilities import Capability
-from testbed.rundir.recorder import Recorder
-from testbed.runner.options import fabric_options
-from testbed.runner.phases import Phases, RunJob
-from testbed.runner.progress import Silent
-from testbed.scenario import load_scenario_text
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.fabric.capabilities import Capability
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.options import fabric_options
+from mrc_testbed.testbed.runner.phases import Phases, RunJob
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.scenario import load_scenario_text
 from tests.emu.figures import events, run_that_kept_time
 from tests.emu.test_wire import run_in_sandbox
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric.batch import IP, run_batch
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.batch import IP, run_batch
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import QUICK, with_fabric
-from topos.shape import Shape
 
 ONE_PING = "ping -c1 -W2 -q"
 

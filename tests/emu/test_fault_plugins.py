@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import heal, inject
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence
-from testbed.scenario.faults import KINDS, FaultParameters
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import heal, inject
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.testbed.scenario.faults import KINDS, FaultParameters
 from tests.emu.conftest import with_fabric
 from tests.plugins import mtu_kind
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.rundir.results import run_folders
 from tests.emu.runs import COMMAND, SMALL, Run
 
 FAULTS = """\

@@ -8,9 +8,9 @@ from statistics import median
 
 import pytest
 
-from testbed.checks.record import load_record
-from testbed.fabric.capabilities import MPTCP, Capability
-from testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.fabric.capabilities import MPTCP, Capability
+from mrc_testbed.testbed.workloads.fairness import line_rate
 from tests.emu.runs import Run
 
 pytestmark = pytest.mark.timed

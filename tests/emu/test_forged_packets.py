@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from testbed.checks.builtin import INTACT
-from testbed.checks.record import RunRecord
-from testbed.checks.result import NOBODY_SENT
-from testbed.checks.senders import surpluses_of
-from testbed.scenario import load_scenario_text
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.checks.builtin import INTACT
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import NOBODY_SENT
+from mrc_testbed.testbed.checks.senders import surpluses_of
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.topos.usid import PathId, inner_address, plain_address
 from tests.emu.forger import ipv6_udp
 from tests.emu.runs import SMALL, Run
 from tests.emu.test_daemon_pair import Host, Pair, cabled  # noqa: F401
-from topos.usid import PathId, inner_address, plain_address
 
 FORGER = str(Path(__file__).with_name("forger.py"))
 PORT = 0xC000

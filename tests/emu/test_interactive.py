@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from testbed.checks.record import load_record
-from testbed.checks.windows import outages
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.windows import outages
 from tests.emu.runs import COMMAND, Run, wait_for
 
 LINK, SWITCH = "p0-t0-0:p0-t1-1", "p1-t1-0"

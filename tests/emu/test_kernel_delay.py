@@ -13,16 +13,16 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.kernel_delay import full_packets, line_shares, pairs, run_flows
-from testbed.errors import FabricError
-from testbed.fabric import capabilities, delay_program, trials
-from testbed.fabric.capabilities import KERNEL_DELAY, Capability
-from testbed.fabric.delay import TICKS, KernelDelay
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric import capabilities, delay_program, trials
+from mrc_testbed.testbed.fabric.capabilities import KERNEL_DELAY, Capability
+from mrc_testbed.testbed.fabric.delay import TICKS, KernelDelay
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.topos.plan import Host, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated, with_fabric
-from topos.plan import Host, build_plan
-from topos.shape import Shape
 
 SHAPE = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 PING_BYTES = 56 + 8 + 40 + 40 + 14

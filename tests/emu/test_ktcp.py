@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testbed.fabric.capabilities import KERNEL_DELAY, Capability
+from mrc_testbed.testbed.fabric.capabilities import KERNEL_DELAY, Capability
 from tests.emu.runs import Run, assert_data_took_the_foretold_uplinks
 
 T_S = 0.04

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from hosts.ktcp.dialling import LISTEN_PORT
-from testbed.workloads.collective import Terms
-from testbed.workloads.steps import ALL, Compute, Exchange, StepJob
+from mrc_testbed.hosts.ktcp.dialling import LISTEN_PORT
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob
 from tests.emu.test_daemon_pair import PLANES, PORT_RATE_BPS, RTT_NS, Host, Pair, pytestmark, run_program
 
 __all__ = ["pytestmark"]

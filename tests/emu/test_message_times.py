@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.message_times import FABRICS, SCENARIO, Message, Timed, measure, medians, messages
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.scenario import load_scenario_text
 from tests.emu.conftest import with_fabric
 
 TEXT = SCENARIO.format(fabric=FABRICS["slow"])

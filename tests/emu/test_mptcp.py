@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from testbed.fabric.capabilities import KERNEL_DELAY, MPTCP, Capability
+from mrc_testbed.testbed.fabric.capabilities import KERNEL_DELAY, MPTCP, Capability
 from tests.emu.runs import Run
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_a_dead_plane_takes_its_share_and_no_more(tmp_path: Path) -> None:
 
 FALLEN_BACK = """
 import socket, subprocess
-from hosts.ktcp.connection import Connection
+from mrc_testbed.hosts.ktcp.connection import Connection
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 listening = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
 listening.bind(("::1", 0))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cpus import usable_cpus
+from mrc_testbed.testbed.cpus import usable_cpus
 
 from .runs import Run
 

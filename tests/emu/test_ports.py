@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import Outage, outages
 from tests.emu.figures import LESSONS, Part, Traffic, events, run_that_kept_time
 from tests.retry import Inconclusive
 

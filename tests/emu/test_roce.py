@@ -8,11 +8,11 @@ from statistics import median
 
 import pytest
 
-from testbed.checks.record import load_record
-from testbed.fabric.capabilities import PATH_ORDER, Capability
-from testbed.pcap.index import read_index
-from testbed.rundir.packed import read_rows
-from testbed.rundir.tables import COMPLETIONS, PORTS
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.fabric.capabilities import PATH_ORDER, Capability
+from mrc_testbed.testbed.pcap.index import read_index
+from mrc_testbed.testbed.rundir.packed import read_rows
+from mrc_testbed.testbed.rundir.tables import COMPLETIONS, PORTS
 from tests.emu.runs import Run, assert_data_took_the_foretold_uplinks, lateness_of
 from tests.retry import Inconclusive
 from tests.tshark import tshark

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hosts.rc.wire import source_port
+from mrc_testbed.hosts.rc.wire import source_port
 from tests.emu.test_daemon_pair import PLANES, RTT_NS, pytestmark, run_program
 from tests.emu.test_ktcp_pair import TcpPair, address, connect, job, open_qps
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts import compiled
+from mrc_testbed.hosts import compiled
 from tests.documented import undocumented
 from tests.emu.runs import COMMAND, DAEMON, SMALL, Run, wait_for
 

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MissingCapability
-from testbed.fabric import sandbox
-from testbed.fabric.sandbox import call_isolated, run_isolated
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import sandbox
+from mrc_testbed.testbed.fabric.sandbox import call_isolated, run_isolated
 from tests.emu.conftest import isolated
 
 MARK = "MRC_SANDBOX_TEST"
 BUILDER = """
 import os, sys, time
-from testbed.fabric import capabilities
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import run_isolated
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 shape = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
 options = capabilities.choose(capabilities.probe(), shape)

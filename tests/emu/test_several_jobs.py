@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.report.frames.run import load_run
+from mrc_testbed.testbed.report.frames.run import load_run
 from tests.emu.runs import Run
 
 SCENARIO = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.report.frames.run import load_run
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.report.frames.run import load_run
+from mrc_testbed.testbed.rundir.results import run_folders
 from tests.emu.figures import events, shipped_run
 from tests.emu.runs import COMMAND
 from tests.retry import Inconclusive

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.rundir.results import run_folders
+from mrc_testbed.testbed.rundir.results import run_folders
 from tests import tutorial
 from tests.emu.runs import COMMAND, lateness_of
 from tests.retry import Inconclusive

@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.ring import packets_of
-from testbed.fabric.tap import Tap
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.ring import packets_of
+from mrc_testbed.testbed.fabric.tap import Tap
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from tests.emu.plain_traffic import ROCE, WRITE_ONLY, address, flow, flows, opened, with_ecmp
 from tests.emu.port_stage import options as options
 from tests.emu.port_stage import run

@@ -8,9 +8,9 @@ import threading
 import time
 from dataclasses import dataclass
 
-from hosts import wire
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.sandbox import network_of
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.sandbox import network_of
 from tests.port_cases import PAYLOAD, mrc_packet
 
 PORT = 4791

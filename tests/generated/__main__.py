@@ -14,8 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from testbed.cpus import usable_cpus
-from testbed.errors import MissingCapability
+from mrc_testbed.testbed.cpus import usable_cpus
+from mrc_testbed.testbed.errors import MissingCapability
 from tests.generated.oracle import wrong_with
 from tests.generated.scenario import cells_of, scenario_text
 

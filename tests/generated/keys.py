@@ -11,12 +11,12 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from testbed.scenario.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
-from testbed.scenario.denylist import Denial
-from testbed.scenario.fields import COLD_START, Model
-from testbed.scenario.step_models import StepItem, StepPart
-from testbed.scenario.switch_ports import USES, SwitchPorts
-from testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
+from mrc_testbed.testbed.scenario.denylist import Denial
+from mrc_testbed.testbed.scenario.fields import COLD_START, Model
+from mrc_testbed.testbed.scenario.step_models import StepItem, StepPart
+from mrc_testbed.testbed.scenario.switch_ports import USES, SwitchPorts
+from mrc_testbed.testbed.scenario.units import format_size
 from tests.generated.sketch import MS, Sketch
 
 Draw = Callable[[Sketch, FieldInfo], Any]

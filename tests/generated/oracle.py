@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.app.run import run_scenario
-from testbed.checks.builtin import as_planned, ended, faults_done, finished, intact
-from testbed.checks.guard import guarded
-from testbed.checks.judge import read_verdict
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.report.console import PatientConsole
-from testbed.rundir.planned import recorded_scenario
-from testbed.scenario import Scenario
-from testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.builtin import as_planned, ended, faults_done, finished, intact
+from mrc_testbed.testbed.checks.guard import guarded
+from mrc_testbed.testbed.checks.judge import read_verdict
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.planned import recorded_scenario
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
 
 TOLD_ANEW = ("environment.json", "junit.xml", "report.html", "summary.txt", "verdict.json")
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""

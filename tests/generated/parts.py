@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.expect.metrics import known_metrics
-from testbed.expect.vocabulary import OPERATORS, UNITS, By, Dimension, Metric, Windows
-from testbed.scenario.captures import Capture
-from testbed.scenario.faults.chaos import Chaos, parts
-from testbed.scenario.faults.kinds.losses import LinkRate
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.registry import KINDS
-from testbed.scenario.faults.selection import CLASSES, FITTING
-from testbed.scenario.flow_models import FLOW_KINDS, Between, Incast, Latency
-from testbed.scenario.step_models import STEP_KINDS, Alone, Train
+from mrc_testbed.testbed.expect.metrics import known_metrics
+from mrc_testbed.testbed.expect.vocabulary import OPERATORS, UNITS, By, Dimension, Metric, Windows
+from mrc_testbed.testbed.scenario.captures import Capture
+from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
+from mrc_testbed.testbed.scenario.faults.kinds.losses import LinkRate
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.registry import KINDS
+from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
+from mrc_testbed.testbed.scenario.flow_models import FLOW_KINDS, Between, Incast, Latency
+from mrc_testbed.testbed.scenario.step_models import STEP_KINDS, Alone, Train
 from tests.generated.keys import mapping, pair
 from tests.generated.sketch import Sketch
 

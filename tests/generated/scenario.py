@@ -6,14 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from testbed.errors import ScenarioError
-from testbed.scenario import Cell, load_cells, load_scenario_text
-from testbed.scenario.bgp import BgpSettings
-from testbed.scenario.effective import plain_text
-from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.models import FabricSettings, Scenario
-from testbed.scenario.paper import Paper
-from testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import Cell, load_cells, load_scenario_text
+from mrc_testbed.testbed.scenario.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.effective import plain_text
+from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.models import FabricSettings, Scenario
+from mrc_testbed.testbed.scenario.paper import Paper
+from mrc_testbed.testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
 from tests.generated import parts
 from tests.generated.keys import mapping
 from tests.generated.sketch import Sketch

@@ -7,11 +7,11 @@ from functools import cached_property
 from random import Random
 from typing import TypeVar
 
-from testbed.scenario.fields import PAYLOADS
-from testbed.scenario.transports import TransportKind
-from topos.names import host_name
-from topos.plan import Plan, build_plan
-from topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.testbed.scenario.fields import PAYLOADS
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.topos.names import host_name
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 
 T = TypeVar("T")
 MS = 1_000_000

@@ -7,16 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from testbed.app.lesson import CheckOptions, evidence_of
-from testbed.lessons import new
-from testbed.lessons.grade import Grade
-from testbed.lessons.judging import judge_lesson
-from testbed.lessons.lesson import Answers, Lesson
-from testbed.lessons.load import load_lesson
-from testbed.lessons.shelf import shipped_lessons
-from testbed.lessons.solution import own_answers, solution_answers, write_solution
-from testbed.lessons.work import Work, open_work, start
-from testbed.report.console import open_console
+from mrc_testbed.testbed.app.lesson import CheckOptions, evidence_of
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.grade import Grade
+from mrc_testbed.testbed.lessons.judging import judge_lesson
+from mrc_testbed.testbed.lessons.lesson import Answers, Lesson
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.shelf import shipped_lessons
+from mrc_testbed.testbed.lessons.solution import own_answers, solution_answers, write_solution
+from mrc_testbed.testbed.lessons.work import Work, open_work, start
+from mrc_testbed.testbed.report.console import open_console
 
 LESSONS = (*shipped_lessons(), Path(new.__file__).parent / "template")
 """And the one that `lesson new` makes: it is a lesson, too."""

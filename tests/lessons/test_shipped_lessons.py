@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from testbed.lessons.fitting import cells_of
-from testbed.lessons.grade import Grade, LessonMark
-from testbed.lessons.judging import judge_lesson
-from testbed.lessons.lesson import Stage
-from testbed.lessons.load import load_lesson
-from testbed.lessons.solution import solution_answers, solution_lines
-from testbed.lessons.work import start
-from testbed.scenario.load import offered_load
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.lessons.fitting import cells_of
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
+from mrc_testbed.testbed.lessons.judging import judge_lesson
+from mrc_testbed.testbed.lessons.lesson import Stage
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.solution import solution_answers, solution_lines
+from mrc_testbed.testbed.lessons.work import start
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.topos.budget import usual_capacity
+from mrc_testbed.topos.cost import cpus
 from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, named
 from tests.lessons.wrong import gives_away, wrong_answer
-from topos.budget import usual_capacity
-from topos.cost import cpus
 
 LONGEST_S = 40
 MOST = 0.9

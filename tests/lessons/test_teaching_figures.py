@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.run import run_scenario
-from testbed.checks.figure import ask
-from testbed.checks.record import load_record
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.shelf import shipped_lessons
-from testbed.report.console import open_console
-from testbed.scenario import load_scenario
-from testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.shelf import shipped_lessons
+from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario.shipped import FOLDER
 from tests.lessons.stage import STUDENTS, Class
 
 PAGE = Path(__file__).parents[2] / "docs" / "teaching.md"

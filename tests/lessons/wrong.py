@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.kinds import FreeText, PathAddress, RetiredEv, TargetOf
-from testbed.lessons.kinds.choices import OneOf, SomeOf
-from testbed.lessons.kinds.names import Named
-from testbed.lessons.kinds.numbers import InRange, Value
-from testbed.lessons.kinds.psns import FirstLost
-from testbed.lessons.lesson import LessonQuestion
-from topos.usid import outer_address, split_outer
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.kinds import FreeText, PathAddress, RetiredEv, TargetOf
+from mrc_testbed.testbed.lessons.kinds.choices import OneOf, SomeOf
+from mrc_testbed.testbed.lessons.kinds.names import Named
+from mrc_testbed.testbed.lessons.kinds.numbers import InRange, Value
+from mrc_testbed.testbed.lessons.kinds.psns import FirstLost
+from mrc_testbed.testbed.lessons.lesson import LessonQuestion
+from mrc_testbed.topos.usid import outer_address, split_outer
 
 _NEAR = 0.005
 

@@ -1,6 +1,7 @@
 """What `ip`, `tc`, tshark and /proc said of small fabrics, by the version that said it: `make.py` writes these files.
 
-A test replays a recording in place of `testbed.fabric.batch.query`, so the parser is the one that a run uses.
+A test replays a recording in place of `mrc_testbed.testbed.fabric.batch.query`, so the parser is the one that a run
+uses.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.fabric.expected import Expected
-from testbed.fabric.options import FabricOptions
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric.expected import Expected
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 FOLDER = Path(__file__).parent
 SHAPE = Shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)

@@ -20,14 +20,14 @@ from pathlib import Path
 from socket import AF_INET6, IPPROTO_IPV6, IPV6_TCLASS, SOCK_DGRAM, socket
 from typing import Any
 
-from testbed.fabric import batch, capabilities, counters, readback
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import network_of, open_of, run_isolated
+from mrc_testbed.testbed.fabric import batch, capabilities, counters, readback
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import network_of, open_of, run_isolated
+from mrc_testbed.topos.plan import Routing
 from tests.captures import CONTROL_CLASS, DATA_CLASS, every_vector, pcap
 from tests.recorded import FOLDER, PLAN, PLANS, SHAPE
 from tests.tshark import fields_text
-from topos.plan import Routing
 
 SLOW, SLOW_BPS = "h1:p0-t0-0", 2_500_000
 HALVED, HALVED_BPS = "h0:p1-t0-0", 12_345_678

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hosts.common import qpstate
-from hosts.common.transitions import diagram
-from hosts.core import evstate, portstate
+from mrc_testbed.hosts.common import qpstate
+from mrc_testbed.hosts.common.transitions import diagram
+from mrc_testbed.hosts.core import evstate, portstate
 
 DOCUMENT = Path(__file__).parents[2] / "docs/protocol.md"
 MACHINES = {

@@ -15,7 +15,7 @@ from collections import Counter
 from random import Random
 from time import perf_counter
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 
 PAYLOAD = 256

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
-from testbed.virtual.fabric import VirtualFabric
-from topos import names, usid
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.topos import names, usid
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 UDP_PORT = 4791
 BOUNDLESS = PortThresholds(1000, 1000, 1000, 1000, 1000)

@@ -4,13 +4,13 @@ net = RcNet()                             # paths without ports
 net = RcNet(hosts=8, switches=LOSSY)      # ports of two groups of hosts (tests/sim/ports.py), which trim nothing
 """
 
-from hosts.rc.config import RcConfig
-from hosts.rc.endpoint import RcEndpoint
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.thresholds import PortThresholds
+from mrc_testbed.hosts.rc.config import RcConfig
+from mrc_testbed.hosts.rc.endpoint import RcEndpoint
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.thresholds import PortThresholds
+from mrc_testbed.topos.plan import Routing
 from tests.sim.ports import UDP_PORT
 from tests.sim.simnet import RATE, Net
-from topos.plan import Routing
 
 PORT_RATE = 4 * RATE
 """One folded port: 60 packets of BDP."""

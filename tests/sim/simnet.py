@@ -13,14 +13,14 @@ import gc
 from collections import defaultdict
 from random import Random
 
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.core.config import EndpointConfig
-from hosts.core.endpoint import Endpoint
-from hosts.core.events import EvChanged, PlaneChanged, PortChanged
-from hosts.core.plugins import NO_PLUGINS
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.core.events import EvChanged, PlaneChanged, PortChanged
+from mrc_testbed.hosts.core.plugins import NO_PLUGINS
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Routing
 from tests.sim.ports import TwoGroups
-from topos.plan import Routing
 
 MS = 1_000_000
 T = 20 * MS

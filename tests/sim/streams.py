@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hosts.common.events import WriteCompleted
-from hosts.core.events import EvChanged
-from hosts.core.evstate import EvState
+from mrc_testbed.hosts.common.events import WriteCompleted
+from mrc_testbed.hosts.core.events import EvChanged
+from mrc_testbed.hosts.core.evstate import EvState
 from tests.sim.simnet import RATE, Net, T
 
 SIZE = 256 * 4096

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def module_of(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = ("mrc_testbed", *path.relative_to(ROOT).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -36,10 +36,10 @@ def test_the_imports_of_the_core_form_no_loop():
     sources = {module_of(path): path.read_text() for path in (ROOT / "hosts/core").rglob("*.py")}
     reading = order(sources)
     assert len(reading) == len(sources) > 30
-    assert reading[-1] == "hosts.core.endpoint"
+    assert reading[-1] == "mrc_testbed.hosts.core.endpoint"
 
 
 def test_a_loop_through_types_is_seen():
-    types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hosts.core.b import B"
+    types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mrc_testbed.hosts.core.b import B"
     with pytest.raises(CycleError):
-        order({"hosts.core.a": types, "hosts.core.b": "from hosts.core import a"})
+        order({"mrc_testbed.hosts.core.a": types, "mrc_testbed.hosts.core.b": "from mrc_testbed.hosts.core import a"})

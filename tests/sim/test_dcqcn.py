@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS, ReactionPoint
+from mrc_testbed.hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS, ReactionPoint
 
 PAPER = PROFILES["dcqcn"]
 VENDOR = PROFILES["dcqcn-vendor"]

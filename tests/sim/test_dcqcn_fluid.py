@@ -2,9 +2,9 @@
 
 import pytest
 
-from hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS
-from testbed.fabric.thresholds import PauseThresholds
-from testbed.scenario.transports import MARKING
+from mrc_testbed.hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS
+from mrc_testbed.testbed.fabric.thresholds import PauseThresholds
+from mrc_testbed.testbed.scenario.transports import MARKING
 from tests.sim.rcnet import PACKET_NS, RcNet, stream
 from tests.sim.simnet import T
 

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from hosts import wire
-from hosts.common.events import QpError
-from hosts.control import CommandError, Request
-from hosts.core.config import EndpointConfig
-from hosts.core.evstate import EvState
-from hosts.settings import read_settings
-from testbed.scenario import EndpointSettings, load_scenario_text
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.events import QpError
+from mrc_testbed.hosts.control import CommandError, Request
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.settings import read_settings
+from mrc_testbed.testbed.scenario import EndpointSettings, load_scenario_text
 from tests.sim.simnet import MS, RATE, EvChanged, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
 from tests.sim.test_loss import is_data

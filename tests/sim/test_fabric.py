@@ -5,9 +5,9 @@ Goodput is payload as a share of what a host's four ports carry of it.
 
 import pytest
 
-from hosts.core.events import EvChanged, PlaneChanged
-from hosts.core.evstate import EvState
-from testbed.fabric.port_rules import PortRule
+from mrc_testbed.hosts.core.events import EvChanged, PlaneChanged
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.testbed.fabric.port_rules import PortRule
 from tests.sim.simnet import RATE, T
 from tests.sim.streams import bad, fabric, measure, streams, sums
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 from tests.sim.simnet import PORT, Net, pattern
 from tests.sim.test_misbehaving_peer import changed
 from tests.sim.test_responder import PACKET, give, nack, sent_by

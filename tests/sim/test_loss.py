@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 from tests.sim.simnet import Net, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer
 

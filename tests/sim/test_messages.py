@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hosts.common.errors import QpStateError, UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.errors import QpStateError, UnknownPeerError, UnknownQpError
 from tests.sim.simnet import ImmediateDelivered, Net, QpError, T, WriteCompleted, pattern
 from tests.sim.test_transfer import PACKET, transfer
 

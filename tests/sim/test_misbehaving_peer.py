@@ -2,10 +2,10 @@
 
 import pytest
 
-from hosts import wire
-from hosts.common.errors import PeerAttributeError, QpStateError
-from hosts.common.qpstate import QpState
-from hosts.core.config import QpAttributes
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.errors import PeerAttributeError, QpStateError
+from mrc_testbed.hosts.common.qpstate import QpState
+from mrc_testbed.hosts.core.config import QpAttributes
 from tests.sim.simnet import ImmediateDelivered, Net, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_responder import give, nack, sacks, sent_by

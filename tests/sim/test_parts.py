@@ -7,25 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.common.messages import NO_MESSAGE
-from hosts.common.pacer import Pacer
-from hosts.common.prng import Prng
-from hosts.common.psn import MODULUS, unwrap
-from hosts.common.timers import NEVER, Timers
-from hosts.core.cc.nscc import Nscc
-from hosts.core.config import STAMP_SHIFT, EndpointConfig
-from hosts.core.counters import Counters
-from hosts.core.evselect import SELECTIONS, EvSet
-from hosts.core.evselect.base import NO_PLANE
-from hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
-from hosts.core.incast import Incast, Inflow
-from hosts.core.inflight import FREE, OUTSTANDING, Inflight
-from hosts.core.loss import Asked, SackOrder, inferred
-from hosts.core.paths import Path
-from hosts.core.reasons import Ignored, LossReason
-from hosts.core.retry import RetryCounter
-from hosts.core.sack import SackWindow, pieces
-from hosts.core.timing import UNKNOWN_T_NS, Timing
+from mrc_testbed.hosts.common.messages import NO_MESSAGE
+from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.common.psn import MODULUS, unwrap
+from mrc_testbed.hosts.common.timers import NEVER, Timers
+from mrc_testbed.hosts.core.cc.nscc import Nscc
+from mrc_testbed.hosts.core.config import STAMP_SHIFT, EndpointConfig
+from mrc_testbed.hosts.core.counters import Counters
+from mrc_testbed.hosts.core.evselect import SELECTIONS, EvSet
+from mrc_testbed.hosts.core.evselect.base import NO_PLANE
+from mrc_testbed.hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
+from mrc_testbed.hosts.core.incast import Incast, Inflow
+from mrc_testbed.hosts.core.inflight import FREE, OUTSTANDING, Inflight
+from mrc_testbed.hosts.core.loss import Asked, SackOrder, inferred
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.reasons import Ignored, LossReason
+from mrc_testbed.hosts.core.retry import RetryCounter
+from mrc_testbed.hosts.core.sack import SackWindow, pieces
+from mrc_testbed.hosts.core.timing import UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import wire
-from hosts.common.errors import QpStateError, UnknownQpError
-from hosts.common.qpstate import QpState
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common.errors import QpStateError, UnknownQpError
+from mrc_testbed.hosts.common.qpstate import QpState
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
 from tests.sim.test_responder import give, nack, sent_by
 from tests.sim.test_transfer import PACKET, transfer

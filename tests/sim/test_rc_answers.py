@@ -2,10 +2,10 @@
 
 import pytest
 
-from hosts.common.pacer import Pacer
-from hosts.common.timers import NEVER
-from hosts.rc import wire
-from hosts.rc.context import CONTROL_ROOM
+from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.context import CONTROL_ROOM
 from tests.sim.rcnet import PACKET_NS, PORT_RATE, RcNet, stream
 from tests.sim.simnet import T, pattern
 

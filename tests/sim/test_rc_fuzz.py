@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts import wire as shared
-from hosts.rc import wire
+from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.rc import wire
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import ImmediateDelivered, QpError, T, pattern
 

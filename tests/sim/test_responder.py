@@ -1,6 +1,6 @@
 """One endpoint fed with chosen packets in a chosen order."""
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 from tests.sim.simnet import ImmediateDelivered, Net, T, pattern
 
 PACKET = 4096

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosts import wire
+from mrc_testbed.hosts import wire
 from tests.sim.simnet import RATE, Net, T, pattern
 from tests.sim.streams import fabric, measure, streams
 from tests.sim.test_paths import endless, retired

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hosts.core.evstate import EvState
-from hosts.core.inflight import OUTSTANDING
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.inflight import OUTSTANDING
 from tests.sim.simnet import EvChanged, Net, QpError, T
 from tests.sim.test_paths import endless
 

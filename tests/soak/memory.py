@@ -14,7 +14,7 @@ LEAST_KIB = 1536
 """Growth that says nothing: an arena more of the allocator."""
 KIB_AN_HOUR = 8 * 1024
 """Growth that may be: the names of what happened."""
-_ROLES = {"hosts.forker": "daemon", "testbed.web": "server", "mrc-testbed run": "command"}
+_ROLES = {"mrc_testbed.hosts.forker": "daemon", "mrc_testbed.testbed.web": "server", "mrc-testbed run": "command"}
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.scenario import load_scenario_text
 from tests.soak.memory import growth
 from tests.soak.scenario import soak_scenario
 

@@ -197,7 +197,7 @@ def test_a_scheduler_or_a_worker_that_takes_orders_from_other_machines_is_refuse
     assert not [line for line in stage.lines() if line["worker"] == "b"]
 
 
-OTHER = "import testbed.sweep.worker as w; w.code_version = lambda: {'version': '0.0.9', 'commit': None}\n"
+OTHER = "import mrc_testbed.testbed.sweep.worker as w; w.code_version = lambda: {'version': '0.0.9', 'commit': None}\n"
 
 
 @pytest.mark.nightly

@@ -9,9 +9,9 @@ import pytest
 from calls import Call, Ended
 from measuring import bench as bench
 
-from testbed import cli
-from testbed.commands import errors
-from testbed.rundir.ownership import claimed
+from mrc_testbed.testbed import cli
+from mrc_testbed.testbed.commands import errors
+from mrc_testbed.testbed.rundir.ownership import claimed
 
 
 @pytest.fixture
@@ -45,4 +45,4 @@ def not_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Tem
     """What this machine was found to carry must not decide tests."""
     nothing = str(tmp_path_factory.getbasetemp() / "no-state")
     monkeypatch.setenv("XDG_STATE_HOME", nothing)
-    monkeypatch.setattr("testbed.state._home", lambda: Path(nothing))
+    monkeypatch.setattr("mrc_testbed.testbed.state._home", lambda: Path(nothing))

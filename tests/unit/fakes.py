@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric.delay import KernelDelay
-from testbed.fabric.expected import Unplanned
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
-from testbed.fabric.port_rules import PortRule, RuleHandle
-from testbed.scenario import Occurrence
-from topos.plan import Interface, Plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.delay import KernelDelay
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
+from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle
+from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.topos.plan import Interface, Plan
 
 
 class FakeClock:

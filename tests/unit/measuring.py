@@ -9,18 +9,18 @@ from typing import Any, cast
 import pytest
 from fakes import FakeClock, FakeFabric
 
-from testbed.fabric.fabric import Fabric
-from testbed.faults.inject import Injector
-from testbed.faults.target_system import TargetSystem
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.runner.events import FaultDone, RunEvent, StepsDone
-from testbed.runner.loop import RealTimeLoop
-from testbed.runner.measure import Measurement
-from testbed.runner.progress import Silent
-from testbed.runner.team import Team
-from testbed.scenario import load_scenario_text
-from topos.plan import build_plan
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.runner.events import FaultDone, RunEvent, StepsDone
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.measure import Measurement
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.topos.plan import build_plan
 
 S = 1_000_000_000
 SCENARIO = """

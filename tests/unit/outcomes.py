@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
-from testbed.errors import ExitCode
-from testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.outcome import RunOutcome
 
 SCENARIO = """\
 name: NAME

@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from test_checks_folder import HOSTS, PLAN, RunFolder, at
 
-from testbed.app.judge import judge_folder
-from testbed.rundir.planned import plan_document
-from testbed.rundir.tables import FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Table
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.rundir.planned import plan_document
+from mrc_testbed.testbed.rundir.tables import FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Table
+from mrc_testbed.testbed.scenario import load_scenario
 
 EXPECT = ["step_time.p100 <= 1.5 x clean.median during faults", "qp_errors == 0", "recovery.p100 <= 10 rtt"]
 RATE_BYTES = 2_000_000

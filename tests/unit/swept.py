@@ -10,14 +10,14 @@ from recorded import record_run
 from rich.console import Console
 from test_checks_folder import SCENARIO
 
-from testbed.app.batch import Repetitions, load_cases
-from testbed.app.judge import judge_folder
-from testbed.report.outcome import Case
-from testbed.scenario.axes import Sweep
-from testbed.sweep.document import cell_document
-from testbed.sweep.evidence import ALL, pack
-from testbed.sweep.folder import CellTry, SweepCell, SweepFolder
-from testbed.sweep.plan import plan_sweep
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.sweep.document import cell_document
+from mrc_testbed.testbed.sweep.evidence import ALL, pack
+from mrc_testbed.testbed.sweep.folder import CellTry, SweepCell, SweepFolder
+from mrc_testbed.testbed.sweep.plan import plan_sweep
 
 SMALL = """\
 name: small

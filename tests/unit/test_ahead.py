@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app import ahead as ahead_module
-from testbed.app.ahead import RunsAhead, refuse_jobs
-from testbed.app.batch import Repetitions, load_cases
-from testbed.errors import ExitCode, UsageError
-from testbed.report.console import PatientConsole
-from testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.app import ahead as ahead_module
+from mrc_testbed.testbed.app.ahead import RunsAhead, refuse_jobs
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 
 SMALL = Path(__file__).parent / "small_virtual.yaml"
 

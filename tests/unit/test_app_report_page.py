@@ -13,12 +13,12 @@ from calls import Call
 from rich.console import Console
 from test_checks_folder import HOSTS, RunFolder
 
-from testbed.app.judge import judge_folder
-from testbed.app.report_page import make_report
-from testbed.checks.judge import read_verdict
-from testbed.checks.result import Status
-from testbed.errors import UsageError
-from testbed.rundir.ownership import OWNER
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.app.report_page import make_report
+from mrc_testbed.testbed.checks.judge import read_verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.rundir.ownership import OWNER
 
 QUIET = Console(quiet=True)
 
@@ -41,7 +41,7 @@ def test_a_page_that_cannot_be_made_costs_one_line_and_no_verdict(
     def fail(*_: object) -> None:
         raise ValueError("no such colour")
 
-    monkeypatch.setattr("testbed.app.judge.write_report", fail)
+    monkeypatch.setattr("mrc_testbed.testbed.app.judge.write_report", fail)
     folder, out = made(tmp_path), io.StringIO()
     outcome = judge_folder(folder, Console(file=out, width=200), quiet=True)
     assert outcome.verdict

@@ -9,21 +9,21 @@ import pytest
 from rich.console import Console
 from test_checks_folder import RunFolder
 
-from testbed.app import clean, run
-from testbed.app import judge as judge_module
-from testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
-from testbed.fabric import capabilities, sandbox
-from testbed.fabric.options import FabricOptions
-from testbed.report.outcome import RunOutcome
-from testbed.rundir import ownership
-from testbed.rundir.ownership import OWNER, abandoned, is_running
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import LATEST, point_latest, run_folders
-from testbed.runner import phases
-from testbed.runner.kernel_world import KernelWorld
-from testbed.runner.phases import RunJob
-from testbed.runner.progress import Screen, Silent
-from testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.app import clean, run
+from mrc_testbed.testbed.app import judge as judge_module
+from mrc_testbed.testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
+from mrc_testbed.testbed.fabric import capabilities, sandbox
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir import ownership
+from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, is_running
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import LATEST, point_latest, run_folders
+from mrc_testbed.testbed.runner import phases
+from mrc_testbed.testbed.runner.kernel_world import KernelWorld
+from mrc_testbed.testbed.runner.phases import RunJob
+from mrc_testbed.testbed.runner.progress import Screen, Silent
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 
 SCENARIO = """
 name: small
@@ -102,7 +102,7 @@ def test_who_watches_is_told_of_a_run_without_a_verdict(
         raise RunError("cannot write verdict.json: No space left on device")
 
     ends(monkeypatch, lambda: 0)
-    monkeypatch.setattr("testbed.app.judge.judge_folder", full)
+    monkeypatch.setattr("mrc_testbed.testbed.app.judge.judge_folder", full)
     watcher = Watcher()
     with pytest.raises(RunError):
         run.run_scenario(scenario, tmp_path, quiet=True, audience=watcher)

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from outcomes import outcome, without_data, write_scenario
 from rich.console import Console
 
-from testbed.app import ahead as ahead_module
-from testbed.app import run as run_module
-from testbed.checks.result import Status
-from testbed.errors import ExitCode, MissingCapability, RunError
-from testbed.report.batch import render_batch
-from testbed.report.outcome import Case, RunOutcome, exit_code_of
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.app import ahead as ahead_module
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, RunError
+from mrc_testbed.testbed.report.batch import render_batch
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome, exit_code_of
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 INTERRUPTED = RunOutcome(ExitCode.INTERRUPTED, 1.0, outcome(UNKNOWN).verdict)

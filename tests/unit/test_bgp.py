@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from test_scenario_mistakes import mistakes, told
 from test_scenario_transport import text
 
-from testbed.errors import MissingCapability
-from testbed.fabric import readback
-from testbed.fabric.bgp import config
-from testbed.fabric.bgp.config import autonomous_system, bgpd_text, start_script, zebra_text
-from testbed.fabric.bgp.learned import learned_routes
-from testbed.fabric.bgp.watch import _count
-from testbed.fabric.capabilities import FRR, HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, Capability
-from testbed.fabric.commands import node_lines, port_address_lines, port_lines
-from testbed.fabric.expected import Expected
-from testbed.fabric.options import BgpOptions, FabricOptions
-from testbed.runner.options import fabric_options
-from testbed.scenario import Scenario, load_scenario_text
-from testbed.scenario.bgp import bfd_share, least_interval_ns
-from topos.plan import NextHop, Plan, Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import readback
+from mrc_testbed.testbed.fabric.bgp import config
+from mrc_testbed.testbed.fabric.bgp.config import autonomous_system, bgpd_text, start_script, zebra_text
+from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
+from mrc_testbed.testbed.fabric.bgp.watch import _count
+from mrc_testbed.testbed.fabric.capabilities import FRR, HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, Capability
+from mrc_testbed.testbed.fabric.commands import node_lines, port_address_lines, port_lines
+from mrc_testbed.testbed.fabric.expected import Expected
+from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.runner.options import fabric_options
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.bgp import bfd_share, least_interval_ns
+from mrc_testbed.topos.plan import NextHop, Plan, Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 PLAN = build_plan(Shape(1, 2, 2, 2, 25_000_000, 0), Routing.BGP)
 WITH_BFD = FabricOptions("dummy", "none", "port program", bgp=BgpOptions(1, 3, 300, 3, "racks"))

@@ -15,10 +15,10 @@ from calls import Call
 from recorded import record_run
 from test_checks_folder import RunFolder
 
-from testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
-from testbed.compare.bounds import OF_THE_BOUND, BoundRow, Room, bounds_of, gravest
-from testbed.compare.statistics import t_quantile
-from testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.compare.bounds import OF_THE_BOUND, BoundRow, Room, bounds_of, gravest
+from mrc_testbed.testbed.compare.statistics import t_quantile
+from mrc_testbed.testbed.expect.vocabulary import Severity
 
 KEPT_TIME = Fidelity(())
 LATE = Fidelity((FidelityFigure("timers late", 9.0, 5.0, "ms", False),))

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome
 
-from testbed import calibration
-from testbed.app import calibrate as runner
-from testbed.app.calibrate import CLOSE_ENOUGH, MAX_RUNS, scenario_text, search, step_of
-from testbed.calibration import (
+from mrc_testbed.testbed import calibration
+from mrc_testbed.testbed.app import calibrate as runner
+from mrc_testbed.testbed.app.calibrate import CLOSE_ENOUGH, MAX_RUNS, scenario_text, search, step_of
+from mrc_testbed.testbed.calibration import (
     Calibration,
     CarriedLoad,
     Step,
@@ -25,15 +25,15 @@ from testbed.calibration import (
     machine,
     machine_capacity,
 )
-from testbed.checks.result import FidelityFigure, Status
-from testbed.errors import ExitCode
-from testbed.report.outcome import RunOutcome
-from testbed.scenario import load_scenario_text
-from testbed.scenario.load import offered_load
-from testbed.scenario.transports import TransportKind
-from topos.budget import USUAL_PPS, Capacity, usual_capacity
-from topos.cost import MRC, cpus
-from topos.shape import Shape
+from mrc_testbed.testbed.checks.result import FidelityFigure, Status
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.topos.budget import USUAL_PPS, Capacity, usual_capacity
+from mrc_testbed.topos.cost import MRC, cpus
+from mrc_testbed.topos.shape import Shape
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
@@ -58,7 +58,7 @@ def calibrated(changes: dict[str, Any] | None = None, /, **pps: float) -> Calibr
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A state folder of the test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("testbed.state._home", lambda: tmp_path / "home")
+    monkeypatch.setattr("mrc_testbed.testbed.state._home", lambda: tmp_path / "home")
     return tmp_path / "state" / "mrc-testbed" / "calibration.json"
 
 
@@ -130,7 +130,7 @@ def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPat
 
 def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     save(state, calibrated(mrc=6_000))
-    monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
+    monkeypatch.setattr("mrc_testbed.testbed.app.run.run_scenario", lambda *_, **__: outcome())
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
@@ -141,7 +141,7 @@ def test_of_several_cells_the_warning_names_those_that_it_is_about(
     state: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(state, calibrated(mrc=17_000, roce=6_000, tcp=17_000))
-    monkeypatch.setattr("testbed.app.run.run_scenario", lambda *_, **__: outcome())
+    monkeypatch.setattr("mrc_testbed.testbed.app.run.run_scenario", lambda *_, **__: outcome())
     ended = call("validate", QUICKSTART, "--against", "baselines")
     (warning,) = ended.said
     assert warning.startswith("warning: [roce-1], [roce-16]: its workload takes")

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from hosts import compiled
-from testbed.errors import ExitCode, FabricError, MissingCapability
-from testbed.fabric import capabilities, trials
-from testbed.fabric.capabilities import (
+from mrc_testbed.hosts import compiled
+from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability
+from mrc_testbed.testbed.fabric import capabilities, trials
+from mrc_testbed.testbed.fabric.capabilities import (
     KERNEL_DELAY,
     PORT_PROGRAM,
     TUNNEL_SOURCE,
@@ -17,9 +17,9 @@ from testbed.fabric.capabilities import (
     require,
     require_port_program,
 )
-from testbed.report import doctor
-from testbed.report.console import PatientConsole
-from topos.shape import Shape
+from mrc_testbed.testbed.report import doctor
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.topos.shape import Shape
 
 SHAPE = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
 NEEDED = Capability("HTB shaper", True, True, "no link rates", "install the extra modules")

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from hosts import carrier
+from mrc_testbed.hosts import carrier
 
 LOWER_UP = 1 << 16
 

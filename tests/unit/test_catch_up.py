@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.fabric.catch_up import MOST_PERCENT, PERIOD_NS, START_NS, CatchUp
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric.catch_up import MOST_PERCENT, PERIOD_NS, START_NS, CatchUp
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 MS = 1_000_000
 PORT, OTHER = build_plan(Shape(1, 2, 1, 1, 50_000_000, 40 * MS)).links[0].ends

@@ -10,13 +10,13 @@ import pytest
 from test_checks_folder import RunFolder
 from test_scenario_mistakes import HEAD, mistakes
 
-from testbed.checks.record import load_record
-from testbed.report.facts import fault_rows
-from testbed.report.random_targets import random_target_lines
-from testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
-from testbed.scenario.faults import KINDS
-from testbed.scenario.faults.chaos import parts
-from testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.report.facts import fault_rows
+from mrc_testbed.testbed.report.random_targets import random_target_lines
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.scenario.faults.chaos import parts
+from mrc_testbed.testbed.scenario.warnings import scenario_warnings
 
 S = 10**9
 LONG = HEAD.replace("steps: 20", "steps: 2000")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from test_checks_folder import HOSTS, LINK, SCENARIO, RunFolder, at, phase, snapshot
 
-from testbed.checks.figure import ask
-from testbed.checks.healing import healings
-from testbed.checks.record import load_record
-from testbed.checks.result import Status
-from testbed.report.healing_facts import healing_rows
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.healing import healings
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.report.healing_facts import healing_rows
 
 SECOND_LINK = "p1-t0-0:p1-t1-1"
 TWO_FAULTS = SCENARIO.replace(

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from test_checks_folder import RTT_NS, RunFolder, at, phase
 
-from testbed.checks import flows
-from testbed.checks.builtin import ENDED
-from testbed.checks.figure import ask
-from testbed.checks.judge import judge
-from testbed.checks.metrics import measure
-from testbed.checks.record import load_record
-from testbed.checks.result import Status, Verdict
-from testbed.checks.windows import NoData
-from testbed.expect import parse_figure
-from testbed.report.summary import summary_text
-from testbed.rundir.tables import PLACED_BYTES
+from mrc_testbed.testbed.checks import flows
+from mrc_testbed.testbed.checks.builtin import ENDED
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 
 LINE = 2 * 25e6 / 8 * 4096 / 4238
 HOSTS = ("h0", "h1", "h2", "h3")

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.record import load_record
-from testbed.checks.result import Verdict
-from testbed.fabric.port_counts import PortCounts
-from testbed.rundir.files import RecordError
-from testbed.rundir.tables import PortSample
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.fabric.port_counts import PortCounts
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.tables import PortSample
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 SECOND = 10**9
 RTT_NS = 25_000_000
@@ -130,7 +130,7 @@ class RunFolder:
         self.scenario = self.scenario.replace(f'link-down: "{LINK}"', written)
 
     def judge(self, folder: Path) -> Verdict:
-        from testbed.checks.judge import judge
+        from mrc_testbed.testbed.checks.judge import judge
 
         return judge(load_record(self.write(folder)))
 

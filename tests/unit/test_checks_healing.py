@@ -14,13 +14,13 @@ from rich.console import Console
 from test_checks_flows import FlowFolder
 from test_checks_folder import HOSTS, RunFolder, at, ev, fault
 
-from testbed.app.judge import judge_folder
-from testbed.checks.goodput_series import GoodputPoint, returned
-from testbed.checks.healing import recovery_document
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import Interval, NoData
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.checks.goodput_series import GoodputPoint, returned
+from mrc_testbed.testbed.checks.healing import recovery_document
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.windows import Interval, NoData
 
 PEERS = {"h0": "h2", "h1": "h3", "h2": "h1", "h3": "h0"}
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from test_checks_folder import HOSTS, RTT_NS, SCENARIO, RunFolder, at, fault, phase
 
-from testbed.checks import builtin
-from testbed.checks.fidelity import NO_FILE
-from testbed.checks.guard import guarded
-from testbed.checks.judge import judge, read_verdict, write_verdict
-from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Status, Verdict
-from testbed.checks.scale import number
-from testbed.errors import ExitCode
-from testbed.report.summary import summary_text
-from testbed.rundir.files import RecordError
+from mrc_testbed.testbed.checks import builtin
+from mrc_testbed.testbed.checks.fidelity import NO_FILE
+from mrc_testbed.testbed.checks.guard import guarded
+from mrc_testbed.testbed.checks.judge import judge, read_verdict, write_verdict
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.rundir.files import RecordError
 
 MIBPS = 8 * 2**20 / 1e6
 """A MiB/s in Mb/s."""

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.metrics import measure
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.recovery import recoveries
-from testbed.checks.statistics import nearest_rank, statistic
-from testbed.checks.steps import job_steps
-from testbed.checks.windows import Interval, NoData, fault_intervals, merged, outages
-from testbed.expect import parse_figure
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.statistics import nearest_rank, statistic
+from mrc_testbed.testbed.checks.steps import job_steps
+from mrc_testbed.testbed.checks.windows import Interval, NoData, fault_intervals, merged, outages
+from mrc_testbed.testbed.expect import parse_figure
 
 MS = 1e6
 SECOND = 1e9

@@ -10,11 +10,11 @@ import pytest
 from test_checks_folder import HOSTS, SCENARIO, RunFolder, at
 from test_checks_judge import break_off
 
-from testbed.checks.figure import Observed, ask
-from testbed.checks.record import load_record
-from testbed.checks.result import Status, Verdict
-from testbed.errors import ExitCode
-from testbed.report.summary import summary_text
+from mrc_testbed.testbed.checks.figure import Observed, ask
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.summary import summary_text
 
 
 def stall(host: str, peer: str, begin: float, end: float, qp: str = "a") -> dict[str, Any]:

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from test_checks_flows import LINE, SCENARIO, FlowFolder
 
-from testbed.app.run import run_scenario
-from testbed.checks.figure import ask
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status
-from testbed.report.batch import batch_as_dict
-from testbed.report.console import PatientConsole
-from testbed.report.junit import junit_text
-from testbed.report.outcome import Case
-from testbed.rundir.tables import FLOWS
-from testbed.scenario import load_scenario_text
-from testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.report.batch import batch_as_dict
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.junit import junit_text
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.rundir.tables import FLOWS
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.workloads.fairness import line_rate
 
 ONE_FLOW = """\
 name: few-messages

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from recorded import record_run
 
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.routes import route_back, times_until_full
-from testbed.checks.windows import NoData, NotApplicable, outages
-from testbed.expect import Window
-from testbed.rundir.tables import RouteSample
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.routes import route_back, times_until_full
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, outages
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.rundir.tables import RouteSample
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 WHOLE = Window()
 S = 1_000_000_000

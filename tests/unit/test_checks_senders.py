@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from test_checks_folder import HOSTS, RunFolder
 
-from testbed.checks import builtin
-from testbed.checks.conservation import balance
-from testbed.checks.record import load_record
-from testbed.checks.result import NOBODY_SENT, Status, Verdict
-from testbed.checks.senders import SENT_AND_ARRIVED, surpluses_of
-from testbed.report.summary import summary_text
+from mrc_testbed.testbed.checks import builtin
+from mrc_testbed.testbed.checks.conservation import balance
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import NOBODY_SENT, Status, Verdict
+from mrc_testbed.testbed.checks.senders import SENT_AND_ARRIVED, surpluses_of
+from mrc_testbed.testbed.report.summary import summary_text
 
 PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 NIC = ("p0-t0-0", "down0")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from test_checks_folder import RunFolder
 
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.shown import shown
-from testbed.report.junit import _message
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.shown import shown
+from mrc_testbed.testbed.report.junit import _message
 
 
 def check(op: str, limit: float, observed: float, unit: str = "s", margin: float | None = None) -> CheckResult:

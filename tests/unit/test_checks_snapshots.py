@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from testbed.checks.events import PathKey, read_events
-from testbed.checks.snapshots import Snapshots
-from testbed.rundir.files import RecordError
+from mrc_testbed.testbed.checks.events import PathKey, read_events
+from mrc_testbed.testbed.checks.snapshots import Snapshots
+from mrc_testbed.testbed.rundir.files import RecordError
 
 
 def line(fields: dict[str, Any]) -> str:

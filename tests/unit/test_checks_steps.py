@@ -8,16 +8,16 @@ import pytest
 from test_checks_flows import FlowFolder, figure
 from test_checks_folder import SCENARIO, RunFolder, at
 
-from testbed.checks.builtin import ENDED, FINISHED, MOVED
-from testbed.checks.judge import judge
-from testbed.checks.metrics import bytes_wrong, goodput, steps_done
-from testbed.checks.record import load_record
-from testbed.checks.result import Status
-from testbed.checks.steps import job_steps, step_durations
-from testbed.checks.windows import NoData
-from testbed.expect import Window
-from testbed.report.summary import summary_text
-from testbed.rundir.tables import Wait
+from mrc_testbed.testbed.checks.builtin import ENDED, FINISHED, MOVED
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.metrics import bytes_wrong, goodput, steps_done
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.steps import job_steps, step_durations
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.rundir.tables import Wait
 
 WARM = SCENARIO.replace("steps: 8", "steps: 6, warm_up: 2")
 LATENCY = """\

@@ -9,10 +9,10 @@ import pytest
 from test_checks_flows import FlowFolder
 from test_checks_folder import HOSTS, LINK, RunFolder, at, fault, snapshot
 
-from testbed.checks.builtin import ENDED, FINISHED, INTACT
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.builtin import ENDED, FINISHED, INTACT
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
 
 SECOND_FAULT = f'  - {{at: 3700ms, link-down: "{LINK.replace("t1-1", "t1-0")}", for: 800ms, name: next}}\nexpect:\n'
 

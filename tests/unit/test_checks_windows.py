@@ -14,12 +14,12 @@ import pytest
 from test_checks_flows import LINE, FlowFolder
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
 
-from testbed.checks.judge import judge
-from testbed.checks.metrics import measure
-from testbed.checks.record import load_record
-from testbed.checks.result import CheckResult, Status
-from testbed.checks.windows import Interval, NoData, outages, window_intervals
-from testbed.expect import Length, Moment, Span, Window, parse_expectation, parse_figure
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.windows import Interval, NoData, outages, window_intervals
+from mrc_testbed.testbed.expect import Length, Moment, Span, Window, parse_expectation, parse_figure
 
 
 @pytest.fixture

@@ -16,17 +16,17 @@ import pytest
 from calls import Call
 from ruamel.yaml import YAML
 
-from testbed import cli
-from testbed.app import run as run_module
-from testbed.app.clean import Cleaned
-from testbed.errors import ExitCode, MissingCapability, RunError
-from testbed.fabric import capabilities
-from testbed.fabric.capabilities import SANDBOX, Capability
-from testbed.fabric.options import FabricOptions
-from testbed.report.outcome import RunOutcome
-from testbed.runner import options
-from testbed.scenario import Scenario
-from testbed.scenario.shipped import shipped
+from mrc_testbed.testbed import cli
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.app.clean import Cleaned
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, RunError
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.capabilities import SANDBOX, Capability
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.runner import options
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.shipped import shipped
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
@@ -100,17 +100,19 @@ def test_help_starts_quickly() -> None:
 
 
 def test_a_run_begins_without_what_only_its_end_needs() -> None:
-    script = "import sys, testbed.app.run, testbed.app.batch, testbed.commands.options, testbed.runner.kernel_world\n"
-    script += "print([name for name in ('testbed.checks.judge', 'testbed.pages', 'jinja2') if name in sys.modules])"
+    begun = ("app.run", "app.batch", "commands.options", "runner.kernel_world")
+    script = f"import sys, {', '.join(f'mrc_testbed.testbed.{name}' for name in begun)}\n"
+    late = ("mrc_testbed.testbed.checks.judge", "mrc_testbed.testbed.pages", "jinja2")
+    script += f"print([name for name in {late} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout.strip() == "[]"
 
 
 def test_help_loads_nothing_that_only_a_run_needs() -> None:
-    heavy = "pandas numpy mininet pyroute2 ruamel.yaml testbed.runner testbed.fabric"
+    heavy = "pandas numpy mininet pyroute2 ruamel.yaml mrc_testbed.testbed.runner mrc_testbed.testbed.fabric"
     script = (
         "import sys; sys.argv = ['mrc-testbed', 'run', '--help']\n"
-        "from testbed import cli\n"
+        "from mrc_testbed.testbed import cli\n"
         "try: cli.main()\n"
         f"finally: print([name for name in {heavy!r}.split() if name in sys.modules], file=sys.stderr)"
     )
@@ -340,7 +342,7 @@ def test_topo_show_and_shell_judge_nothing(call: Call, monkeypatch: pytest.Monke
         opened.append(scenario)
         return 0
 
-    monkeypatch.setattr("testbed.app.shell.open_shell", open_shell)
+    monkeypatch.setattr("mrc_testbed.testbed.app.shell.open_shell", open_shell)
     assert call("shell", nic_port, *over_tcp).status == 0
     assert opened[0].transport == "tcp"
 
@@ -378,15 +380,19 @@ def test_a_drawing_makes_its_folder(call: Call, tmp_path: Path) -> None:
 
 
 def test_doctor_and_clean_hand_on_what_they_found(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("testbed.report.doctor.show_doctor", lambda: 4)
+    monkeypatch.setattr("mrc_testbed.testbed.report.doctor.show_doctor", lambda: 4)
     assert call("doctor").status == 4
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}: nothing to clean\n")
-    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "was killed", True)])
+    monkeypatch.setattr(
+        "mrc_testbed.testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "was killed", True)]
+    )
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.out) == (0, f"{tmp_path}/run: was killed\n")
-    monkeypatch.setattr("testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "is spoiled", False)])
+    monkeypatch.setattr(
+        "mrc_testbed.testbed.app.clean.finish_abandoned", lambda out: [Cleaned(out / "run", "is spoiled", False)]
+    )
     ended = call("clean", "--out", str(tmp_path))
     assert (ended.status, ended.err) == (3, f"{tmp_path}/run: is spoiled\n")
 

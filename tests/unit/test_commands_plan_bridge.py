@@ -13,8 +13,8 @@ from test_checks_judge import break_off
 from test_checks_outage import stall, watched
 from test_compare_transports import TCP, variant
 
-from testbed.errors import ExitCode
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.scenario import load_scenario
 
 PLAN = ("plan", "--gpus", "131072", "--planes", "8", "--tiers", "2")
 

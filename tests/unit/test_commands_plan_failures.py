@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from calls import Call
 
-from testbed.errors import ExitCode, UsageError
-from testbed.planner.parts import load_parts
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.planner.parts import load_parts
 
 
 def document(call: Call, *options: str) -> dict[str, Any]:

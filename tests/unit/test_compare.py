@@ -14,18 +14,18 @@ from recorded import record_run
 from rich.console import Console
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.app import run as run_module
-from testbed.app.comparison import compare_folders
-from testbed.app.finished import FinishedRun
-from testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, ComparisonRow, compare
-from testbed.compare.figures import FIGURES, RunFigures
-from testbed.compare.runs import ComparedRun, load_run, load_runs
-from testbed.compare.settings import settings_of
-from testbed.compare.table import WIDTH, render_comparison
-from testbed.compare.words import caveat, findings, title, value_words
-from testbed.errors import UsageError
-from testbed.expect import parse_figure
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.app.comparison import compare_folders
+from mrc_testbed.testbed.app.finished import FinishedRun
+from mrc_testbed.testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, ComparisonRow, compare
+from mrc_testbed.testbed.compare.figures import FIGURES, RunFigures
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_run, load_runs
+from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.compare.table import WIDTH, render_comparison
+from mrc_testbed.testbed.compare.words import caveat, findings, title, value_words
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from calls import Call
 from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.compare.copies import unlike_copies
-from testbed.compare.runs import ComparedRun, load_run
+from mrc_testbed.testbed.compare.copies import unlike_copies
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
 
 VIRTUAL = SCENARIO.replace("name: small", "name: small\nworld: virtual")
 Doctor = Callable[[RunFolder], None]

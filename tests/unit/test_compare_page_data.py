@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from recorded import add_flows, record_run
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.checks.result import Fidelity
-from testbed.compare.comparison import Comparison, compare
-from testbed.compare.runs import load_runs
-from testbed.pages.comparison.curves import MOST_LINES, curves
-from testbed.pages.comparison.forest import LogAxis, panels
-from testbed.pages.comparison.page import comparison_page, machine_words
+from mrc_testbed.testbed.checks.result import Fidelity
+from mrc_testbed.testbed.compare.comparison import Comparison, compare
+from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.pages.comparison.curves import MOST_LINES, curves
+from mrc_testbed.testbed.pages.comparison.forest import LogAxis, panels
+from mrc_testbed.testbed.pages.comparison.page import comparison_page, machine_words
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 RATIOS = st.floats(0.001, 1000)

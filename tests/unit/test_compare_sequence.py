@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from recorded import record_run
 from test_checks_folder import SCENARIO, RunFolder, at, ev, fault
 
-from testbed.compare.runs import load_run
-from testbed.compare.sequence import Apart, SequenceDiff, _moved, _without, repeats, sequence_diff
-from testbed.compare.sequence_words import apart_words, bound_words, sequence_lines
-from testbed.compare.story import chapters
+from mrc_testbed.testbed.compare.runs import load_run
+from mrc_testbed.testbed.compare.sequence import Apart, SequenceDiff, _moved, _without, repeats, sequence_diff
+from mrc_testbed.testbed.compare.sequence_words import apart_words, bound_words, sequence_lines
+from mrc_testbed.testbed.compare.story import chapters
 
 Doctor = Callable[[RunFolder], None]
 

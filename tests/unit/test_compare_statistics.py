@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.compare.statistics import ALIKE, Estimate, difference, geometric_mean, ratio, t_quantile
+from mrc_testbed.testbed.compare.statistics import ALIKE, Estimate, difference, geometric_mean, ratio, t_quantile
 
 pytestmark = pytest.mark.slow
 

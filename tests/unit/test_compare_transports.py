@@ -13,15 +13,15 @@ from test_checks_folder import HOSTS, SCENARIO, RunFolder, at, fault
 from test_checks_judge import break_off
 from test_checks_outage import stall, watched
 
-from testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
-from testbed.compare.comparison import Comparison, compare
-from testbed.compare.runs import load_runs
-from testbed.compare.table import WIDTH, render_comparison
-from testbed.compare.transports import fault_outages, side_by_side, variant_rows
-from testbed.pages.comparison.outages import TimeAxis, stall_panels
-from testbed.report.transport_words import transport_words
-from testbed.report.trust import biases
-from testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
+from mrc_testbed.testbed.compare.comparison import Comparison, compare
+from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.compare.table import WIDTH, render_comparison
+from mrc_testbed.testbed.compare.transports import fault_outages, side_by_side, variant_rows
+from mrc_testbed.testbed.pages.comparison.outages import TimeAxis, stall_panels
+from mrc_testbed.testbed.report.transport_words import transport_words
+from mrc_testbed.testbed.report.trust import biases
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 
 TCP = "transport: tcp\njudge: [mrc]\n"
 DYING = "transport: roce\nroce: {timeout: 16}\njudge: [mrc]\n"

@@ -11,37 +11,43 @@ from pathlib import Path
 
 import pytest
 
-from hosts import compiled
-from testbed import cli
+from mrc_testbed.hosts import compiled
+from mrc_testbed.testbed import cli
 from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
-WHICH = "import {0}; from hosts import compiled; print(compiled.in_use(), {0}.__file__)"
-SENDER = WHICH.format("hosts.core.sender")
-PLACE = "from hosts import compiled; print(compiled.folder())"
+WHICH = "import {0}; from mrc_testbed.hosts import compiled; print(compiled.in_use(), {0}.__file__)"
+SENDER = WHICH.format("mrc_testbed.hosts.core.sender")
+PLACE = "from mrc_testbed.hosts import compiled; print(compiled.folder())"
 COMPILE = "import sys; sys.path.insert(0, 'tools'); import compile_core as c; {}; sys.exit(c.main())"
 MADE = Path(compiled.folder()).is_dir() or bool(os.environ.get("CI"))
 needs_it = pytest.mark.skipif(not MADE, reason="make setup has not compiled the core here")
 
 
 def python(*arguments: str, root: Path = ROOT, core: str = "compiled") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(root), compiled.SWITCH: core}
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", compiled.SWITCH: core}
     return subprocess.run(
         [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, check=False
     )
 
 
+COMPILER = ("tools/compile_core.py", "src/mrc_testbed/__init__.py", "testbed/cpus.py")
+"""It, and what it imports beside `hosts`."""
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """What is compiled, and what compiles it."""
-    for name in (*compiled.sources(), "tools/compile_core.py"):
+    for name in (*compiled.sources(), *COMPILER):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
 @needs_it
-@pytest.mark.parametrize("module", ["hosts.core.sender", "hosts.loops", "testbed.virtual.scheduler"])
+@pytest.mark.parametrize(
+    "module", ["mrc_testbed.hosts.core.sender", "mrc_testbed.hosts.loops", "mrc_testbed.testbed.virtual.scheduler"]
+)
 def test_what_was_compiled_of_these_sources_is_used(module: str) -> None:
     which, file = python("-c", WHICH.format(module)).stdout.split()
     assert which == "compiled"
@@ -125,7 +131,8 @@ def test_what_was_made_is_whole_and_a_torn_copy_is_not(tmp_path: Path) -> None:
 )
 def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
     # Sources that mypyc is done with at once.
-    shutil.rmtree(checkout / "testbed")
+    shutil.rmtree(checkout / "testbed/virtual")
+    shutil.rmtree(checkout / "testbed/fabric")
     shutil.rmtree(checkout / "hosts")
     (checkout / "hosts").mkdir()
     for name in ("__init__.py", "compiled.py"):
@@ -195,7 +202,7 @@ def test_another_transport_counts_with_it_as_without(tmp_path: Path, text: str) 
 
 
 REFUSES = """
-from hosts.rc.counters import RcCounters, RcIgnored
+from mrc_testbed.hosts.rc.counters import RcCounters, RcIgnored
 counters = RcCounters()
 counters.refuse(RcIgnored.OLD_NAK)
 print(counters.as_dict()["refused_old_nak"])
@@ -208,8 +215,10 @@ def test_another_transport_refuses_packets_with_it() -> None:
 
 
 HIDDEN = """
-import importlib, pkgutil, types, hosts
-names = [each.name for each in pkgutil.walk_packages(hosts.__path__, "hosts.") if not each.name.endswith("__main__")]
+import importlib, pkgutil, types
+from mrc_testbed import hosts
+WITHIN = "mrc_testbed.hosts."
+names = [each.name for each in pkgutil.walk_packages(hosts.__path__, WITHIN) if not each.name.endswith("__main__")]
 found = {each for name in names for each in vars(importlib.import_module(name)).values() if isinstance(each, type)}
 for each in found:
     for base in each.__mro__[1:-1]:
@@ -233,7 +242,7 @@ def test_the_simulations_have_the_same_results() -> None:
 
 
 INHERITS = """
-from hosts.core.cc import Nscc
+from mrc_testbed.hosts.core.cc import Nscc
 class Mine(Nscc):
     def __init__(self, timing):
         super().__init__(timing)

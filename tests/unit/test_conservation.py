@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from testbed.checks.conservation import Books, Ledger, balance
-from topos.plan import Host, Interface, Plan, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
+from mrc_testbed.topos.plan import Host, Interface, Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 
 pytestmark = pytest.mark.slow
 

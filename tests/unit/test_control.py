@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
-from hosts.control import CommandError, ControlChannel, Request
-from hosts.daemon import Daemon
-from hosts.session import Session
-from hosts.udp import Lateness
+from mrc_testbed.hosts.control import CommandError, ControlChannel, Request
+from mrc_testbed.hosts.daemon import Daemon
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.udp import Lateness
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import calibration, cpus
-from testbed.cpus import cgroup_quotas, usable_cpus
+from mrc_testbed.testbed import calibration, cpus
+from mrc_testbed.testbed.cpus import cgroup_quotas, usable_cpus
 
 
 def files(tmp_path: Path, own: str, **content: str) -> tuple[Path, Path]:

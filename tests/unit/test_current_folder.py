@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from testbed import cli
-from testbed.isolated import isolated_python, python_command
+from mrc_testbed.testbed import cli
+from mrc_testbed.testbed.isolated import isolated_python, python_command
 from tests.trapped import MAIN, Trapped
 
 ROOT = Path(__file__).parents[2]
@@ -45,23 +45,23 @@ def test_a_sweep_runs_its_cells_here(trapped: Trapped) -> None:
 
 def test_a_module_of_ours_starts_without_the_folder(trapped: Trapped) -> None:
     """As the daemons of hosts and the hunters of a worker do."""
-    trapped.run(*python_command("testbed", "--version"))
-    trapped.run(*python_command("hosts.forker", "0"), status=1)
+    trapped.run(*python_command("mrc_testbed", "--version"))
+    trapped.run(*python_command("mrc_testbed.hosts.forker", "0"), status=1)
     trapped.run(*isolated_python(), "import socket")
 
 
-def test_python_m_testbed_leaves_the_folder_out(trapped: Trapped, tmp_path: Path) -> None:
+def test_python_m_mrc_testbed_leaves_the_folder_out(trapped: Trapped, tmp_path: Path) -> None:
     """`python -m` itself imports some modules before any line of ours is run. Those are its caller's."""
     (tmp_path / "nothing.py").write_text("import sys; print(*sys.modules)")
     itself = subprocess.run([sys.executable, "-m", "nothing"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    trapped.without("testbed", *itself.stdout.split()).run(sys.executable, "-m", "testbed", "schema")
+    trapped.without("mrc_testbed", *itself.stdout.split()).run(sys.executable, "-m", "mrc_testbed", "schema")
 
 
 def test_relative_names_in_path_and_pythonpath_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = (
-        "import sys; from testbed.isolated import leave_out_the_current_folder; leave_out_the_current_folder()\n"
-        "import json, os; print(json.dumps([sys.path, os.environ['PATH'], os.environ['PYTHONPATH']]))"
+        "from mrc_testbed.testbed.isolated import leave_out_the_current_folder; leave_out_the_current_folder()\n"
+        "import json, os, sys; print(json.dumps([sys.path, os.environ['PATH'], os.environ['PYTHONPATH']]))"
     )
     kept = tmp_path / "kept"
     env = {**os.environ, "PYTHONPATH": f":{kept}:{ROOT}:lab", "PATH": ":/usr/bin:.:tools:/bin"}
@@ -117,11 +117,11 @@ COMMANDS = {
 """Every command with what it is called with, in an order in which each finds what it wants, and its exit status."""
 DRIVER = """\
 import os, sys
-from testbed.isolated import leave_out_the_current_folder
+from mrc_testbed.testbed.isolated import leave_out_the_current_folder
 sys.path.insert(0, os.getcwd())
 leave_out_the_current_folder()
 import glob, json
-from testbed import cli
+from mrc_testbed.testbed import cli
 
 def called(line):
     sys.argv = ["mrc-testbed", *(name for word in line.split() for name in (sorted(glob.glob(word)) or [word]))]

@@ -14,13 +14,13 @@ import pytest
 from calls import Call
 from recorded import add_flows, record_run
 
-from testbed.errors import TestbedError
-from testbed.pages.report.samples import read_samples
-from testbed.report.frames.run import load_run
-from testbed.rundir import files
-from testbed.rundir.files import MOST_DOCUMENT_BYTES, MOST_LINE_BYTES, MOST_TABLE_BYTES, RecordError
-from testbed.rundir.ownership import OWNER, abandoned
-from testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.errors import TestbedError
+from mrc_testbed.testbed.pages.report.samples import read_samples
+from mrc_testbed.testbed.report.frames.run import load_run
+from mrc_testbed.testbed.rundir import files
+from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, MOST_LINE_BYTES, MOST_TABLE_BYTES, RecordError
+from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned
+from mrc_testbed.testbed.rundir.recorder import Recorder
 
 DEEP = "[" * 100_000
 VALUES = ["x", "", None, [], {}, True, -1, 1e308, float("nan"), float("inf"), 10**30, [[[]]], {"a": {"b": []}}]

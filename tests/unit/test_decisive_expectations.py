@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import ScenarioError
-from testbed.expect import METRICS, Metric, parse_expectation, with_metrics
-from testbed.expect.vocabulary import Dimension
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.expect import METRICS, Metric, parse_expectation, with_metrics
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 STEPS = "workload: [{train: {hosts: all, steps: 9, compute: 100ms, allreduce: 1MiB}}]"
 FLOWS = "workload: [{write: {pairs: [h0->h2, h1->h3], for: 4s}}]"

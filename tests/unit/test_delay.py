@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hosts.delay import MOST_READ, DelayLine
-from hosts.udp import ARRIVAL
+from mrc_testbed.hosts.delay import MOST_READ, DelayLine
+from mrc_testbed.hosts.udp import ARRIVAL
 
 DELAY_NS = 1000
 

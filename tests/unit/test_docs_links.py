@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario import load_scenario
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

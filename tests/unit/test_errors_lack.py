@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from testbed.errors import lack_of
+from mrc_testbed.testbed.errors import lack_of
 
 UNSET = (
     "error return without exception set",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.expect import (
+from mrc_testbed.testbed.expect import (
     OPERATORS,
     Absolute,
     Expectation,
@@ -19,8 +19,8 @@ from testbed.expect import (
     is_reserved,
     parse_expectation,
 )
-from testbed.expect.metrics import METRICS
-from testbed.expect.vocabulary import UNITS, By, Dimension, Windows
+from mrc_testbed.testbed.expect.metrics import METRICS
+from mrc_testbed.testbed.expect.vocabulary import UNITS, By, Dimension, Windows
 
 
 def parts(text: str) -> tuple[str, str | None, str, Absolute | OfClean, str]:

@@ -5,10 +5,10 @@ from typing import Literal
 
 import pytest
 
-from testbed.fabric import commands
-from testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
-from topos.plan import Routing, build_plan
-from topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.testbed.fabric import commands
+from mrc_testbed.testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 
 Delay = Literal["netem", "endpoint", "nfqueue", "none"]
 ENDPOINT = FabricOptions("ifb", "endpoint")

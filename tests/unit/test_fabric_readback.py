@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric import counters, readback, readback_text
-from testbed.fabric.expected import Expected
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.readback_queues import rows_held, rows_wanted
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric import counters, readback, readback_text
+from mrc_testbed.testbed.fabric.expected import Expected
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.readback_queues import rows_held, rows_wanted
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 PLAN = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 EXPECTED = Expected(PLAN, FabricOptions("ifb", "none"))

@@ -10,13 +10,13 @@ from fakes import FakeFabric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.errors import FabricError
-from testbed.fabric.fabric import Fabric
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import heal, inject
-from testbed.faults.target_system import TargetSystem
-from testbed.scenario import Occurrence, Scenario, load_scenario_text
-from topos.plan import Interface, Plan, build_plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import heal, inject
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.topos.plan import Interface, Plan, build_plan
 
 HEAD = """
 name: small

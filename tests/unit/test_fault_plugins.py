@@ -12,15 +12,15 @@ import pytest
 from fakes import FakeFabric
 from pydantic import Field
 
-from testbed.errors import ScenarioError
-from testbed.fabric.expected import Unplanned
-from testbed.fabric.fabric import Fabric
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import fault_schedule
-from testbed.faults.target_system import TargetSystem
-from testbed.live.fabric import link_state
-from testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
-from testbed.scenario.faults import (
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.fabric.expected import Unplanned
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import fault_schedule
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.live.fabric import link_state
+from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text, scenario_json_schema
+from mrc_testbed.testbed.scenario.faults import (
     KINDS,
     Drawing,
     Effect,
@@ -32,11 +32,11 @@ from testbed.scenario.faults import (
     requestable,
     with_kinds,
 )
-from testbed.scenario.faults.chaos import Chaos, parts
-from testbed.scenario.faults.registry import wrong_kind
-from testbed.scenario.plugins.kinds import KINDS as PLUGIN_KINDS
+from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
+from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
+from mrc_testbed.testbed.scenario.plugins.kinds import KINDS as PLUGIN_KINDS
+from mrc_testbed.topos.plan import build_plan
 from tests.plugins import MTU_FAULT, mtu_kind
-from topos.plan import build_plan
 
 HEAD = """
 name: small
@@ -211,7 +211,7 @@ def test_a_kind_may_have_rules_of_its_own(tmp_path: Path) -> None:
         "            yield Misfit('for', f'lasts too long for {around.plan.shape.planes} planes')\n\n"
         "    @property\n",
     )
-    (tmp_path / "picky.py").write_text(f"from testbed.scenario.faults.base import Misfit\n{picky}")
+    (tmp_path / "picky.py").write_text(f"from mrc_testbed.testbed.scenario.faults.base import Misfit\n{picky}")
     told = mistakes(f"at: 1s, link-mtu: '{LINK}', mtu: 2000, for: 2s", f"plugins: [{tmp_path}/picky.py]\n{HEAD}")
     assert "faults.0.for: lasts too long for 2 planes" in told
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from test_scenario_mistakes import HEAD, fault, mistakes
 
-from testbed.report.random_targets import random_target_lines
-from testbed.scenario import Occurrence, Scenario, load_scenario_text
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.report.random_targets import random_target_lines
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 NIC = {link.name for link in PLAN.links if link.is_host_link}

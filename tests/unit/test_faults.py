@@ -6,18 +6,18 @@ from typing import Any, cast
 import pytest
 from fakes import FakeFabric
 
-from testbed.errors import FabricError
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.port_rules import PortRule
-from testbed.faults.actions import ACTIONS
-from testbed.faults.inject import Injector
-from testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
-from testbed.faults.target_system import TargetSystem
-from testbed.rundir.lines import step_fields
-from testbed.scenario import Occurrence, load_scenario_text
-from testbed.scenario.faults import KINDS
-from topos.plan import Plan, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.faults.actions import ACTIONS
+from mrc_testbed.testbed.faults.inject import Injector
+from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
+from mrc_testbed.testbed.faults.target_system import TargetSystem
+from mrc_testbed.testbed.rundir.lines import step_fields
+from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 
 PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 HEAD = """

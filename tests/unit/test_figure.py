@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_checks_folder import RunFolder
 
-from testbed.checks.figure import Observed, evaluate_figure
-from testbed.checks.record import RunRecord, load_record
-from testbed.expect import ExpectError, ScopeKind, Span, parse_expectation, parse_figure
+from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.expect import ExpectError, ScopeKind, Span, parse_expectation, parse_figure
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 from test_checks_folder import RunFolder
 
-from testbed.app.finished import FinishedRun, Unknown
-from testbed.app.judge import judge_folder
-from testbed.errors import ExitCode, ScenarioError
-from testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.app.finished import FinishedRun, Unknown
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.report.outcome import RunOutcome
 
 
 def finished(folder: RunFolder, tmp_path: Path) -> FinishedRun:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.pages.glossary import SECTIONS, TERMS, WIDTH, definition, markdown
+from mrc_testbed.testbed.pages.glossary import SECTIONS, TERMS, WIDTH, definition, markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "glossary.md"
@@ -20,7 +20,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_page_is_made_of_the_definitions() -> None:
-    again = "python -m testbed.pages.glossary > docs/glossary.md"
+    again = "python -m mrc_testbed.testbed.pages.glossary > docs/glossary.md"
     assert PAGE.read_text(encoding="utf-8") == markdown(), again
     assert max(map(len, markdown().splitlines())) <= WIDTH
 

@@ -12,8 +12,8 @@ from calls import Call
 from recorded import record_run
 from swept import planned
 
-from testbed.rundir.files import open_new, write_whole
-from testbed.rundir.ownership import OWNER
+from mrc_testbed.testbed.rundir.files import open_new, write_whole
+from mrc_testbed.testbed.rundir.ownership import OWNER
 
 FILES = ("report.html", "verdict.json", "junit.xml", "summary.txt", "recovery.json", "history.jsonl", "events.jsonl")
 

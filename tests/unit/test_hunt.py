@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 from calls import Call, Ended
 
-from testbed.app.hunt import hunt as hunting
-from testbed.app.hunt import trial
-from testbed.app.hunt import workers as working
-from testbed.app.hunt.progress import ProgressLine
-from testbed.app.hunt.search import Tally, search
-from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
-from testbed.app.hunt.workers import Workers
-from testbed.errors import RunError
-from testbed.rundir.files import write_failed
-from testbed.rundir.recorder import Recorder
-from testbed.scenario import load_scenario
-from testbed.virtual.host import VirtualHost
+from mrc_testbed.testbed.app.hunt import hunt as hunting
+from mrc_testbed.testbed.app.hunt import trial
+from mrc_testbed.testbed.app.hunt import workers as working
+from mrc_testbed.testbed.app.hunt.progress import ProgressLine
+from mrc_testbed.testbed.app.hunt.search import Tally, search
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
+from mrc_testbed.testbed.app.hunt.trial import BROKEN_OFF, STUCK, Candidate, Outcome, attempt
+from mrc_testbed.testbed.app.hunt.workers import Workers
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.rundir.files import write_failed
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.virtual.host import VirtualHost
 
 TINY = """
 name: tiny
@@ -182,14 +182,14 @@ def test_a_crash_of_the_endpoint_is_found(tiny: Path, monkeypatch: pytest.Monkey
     def fails(host: VirtualHost) -> None:
         raise ZeroDivisionError("of the endpoint")
 
-    monkeypatch.setattr("hosts.loops.DatagramLoop.receive", fails)
+    monkeypatch.setattr("mrc_testbed.hosts.loops.DatagramLoop.receive", fails)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert "the endpoint failed" in outcome.failures[BROKEN_OFF]
 
 
 @pytest.mark.python_core
 def test_a_crash_of_the_world_is_found_with_its_place(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.virtual.fabric.VirtualFabric.queues", lambda _: 1 // 0)
+    monkeypatch.setattr("mrc_testbed.testbed.virtual.fabric.VirtualFabric.queues", lambda _: 1 // 0)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert re.search(r"ZeroDivisionError: .* \(test_hunt.py:\d+\)", outcome.failures[BROKEN_OFF])
 
@@ -219,7 +219,7 @@ def test_memory_that_runs_out_in_an_endpoint_is_no_failure(tiny: Path, monkeypat
     def full(host: VirtualHost) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("hosts.loops.DatagramLoop.receive", full)
+    monkeypatch.setattr("mrc_testbed.hosts.loops.DatagramLoop.receive", full)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert not outcome.failures
     assert outcome.spoiled
@@ -305,8 +305,8 @@ def test_what_a_machine_spoils_is_not_taken_for_a_smaller_schedule_that_passes(
 
 
 def test_what_cannot_be_run_on_a_kernel_is_said_in_a_line(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.app.hunt import found
-    from testbed.errors import MissingCapability
+    from mrc_testbed.testbed.app.hunt import found
+    from mrc_testbed.testbed.errors import MissingCapability
 
     def lacking(*_: object) -> None:
         raise MissingCapability("root is missing", "sudo")
@@ -321,7 +321,7 @@ def test_ctrl_c_ends_with_what_was_found_so_far(tiny: Path, hunt: Hunt, monkeypa
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ProgressLine, "show", show)
-    monkeypatch.setattr("testbed.app.hunt.search._TOLD_EVERY_S", 0)
+    monkeypatch.setattr("mrc_testbed.testbed.app.hunt.search._TOLD_EVERY_S", 0)
     done = hunt("--keep-going")
     assert done.status == 130
     (file,) = (tiny.parent / "out").glob("tiny-seed-*.yaml")

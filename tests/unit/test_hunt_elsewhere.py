@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from swept import SMALL
 
-from testbed.app.hunt.subject import HuntRequest
-from testbed.app.hunt.trial import Candidate, Outcome
-from testbed.sweep import hunter
-from testbed.sweep.placing import WorkerFacts
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest
+from mrc_testbed.testbed.app.hunt.trial import Candidate, Outcome
+from mrc_testbed.testbed.sweep import hunter
+from mrc_testbed.testbed.sweep.placing import WorkerFacts
 
 
 class Lost:
@@ -34,8 +34,8 @@ class Lost:
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     pytest.importorskip("distributed")
-    from testbed.sweep import hunting
-    from testbed.sweep.address import SchedulerAddress
+    from mrc_testbed.testbed.sweep import hunting
+    from mrc_testbed.testbed.sweep.address import SchedulerAddress
 
     (tmp_path / "small.yaml").write_text(SMALL)
     monkeypatch.setattr(hunting, "require_scheduler", lambda *_: None)

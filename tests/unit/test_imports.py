@@ -1,6 +1,7 @@
 """The rooms stand in one order and import only down it; the pure ones import nothing that touches the machine.
 
-docs/architecture.md draws the order and says what each room is for.
+docs/architecture.md draws the order and says what each room is for. Names here are without `mrc_testbed.`, the package
+that holds all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = "mrc_testbed"
+SOURCE = ROOT / "src" / PACKAGE
 ROOMS = ("topos", "hosts", "testbed")
 ORDER = (
     *("topos", "hosts"),
@@ -44,7 +47,7 @@ ORDER = (
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     "testbed.lessons",
     *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app", "testbed.sweep"),
-    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli", "testbed.__main__"),
+    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli", "__main__"),
 )
 """From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
 MACHINE = {
@@ -74,6 +77,7 @@ MACHINE = {
 """Modules through which code reads the machine, the clock or chance."""
 NO_CLOCK_NO_SOCKET = {"socket", "time", "random", "logging", "select", "threading", "selectors", "asyncio", "datetime"}
 STDLIB = sys.stdlib_module_names
+OTHER_FOLDERS = ("tests", "benchmarks", "tools", "docs")
 
 
 def within(module: str, package: str) -> bool:
@@ -81,12 +85,17 @@ def within(module: str, package: str) -> bool:
 
 
 def imported(source: str, package: str) -> Iterator[str]:
-    """Full names of everything a module of `package` imports, also inside functions and under TYPE_CHECKING."""
+    """Names of everything a module of `package` imports, also inside functions and under TYPE_CHECKING."""
+    return (name.removeprefix(f"{PACKAGE}.") for name in named_in_full(source, package))
+
+
+def named_in_full(source: str, package: str) -> Iterator[str]:
+    """As they stand there; relative ones get the full name of `package`."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
+            parts = [PACKAGE, *package.split(".")]
             above = parts[: len(parts) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
@@ -136,6 +145,17 @@ def test_the_room_is_there(room: str) -> None:
     assert sources(room)
 
 
+def module_of(path: Path) -> str:
+    """Its name."""
+    inside = path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT)
+    return ".".join(inside.with_suffix("").parts)
+
+
+def modules() -> list[Path]:
+    """All of ours."""
+    return [*(path for room in ROOMS for path in sources(room)), *sorted(SOURCE.rglob("*.py"))]
+
+
 def room_of(module: str) -> str:
     """The room that a module or a name in it belongs to; empty for what is none of ours."""
     return next((room for room in ORDER if within(module, room)), "")
@@ -148,19 +168,30 @@ def climbs(importer: str, source: str, package: str) -> list[str]:
 
 
 def test_every_module_is_in_a_room_of_the_order() -> None:
-    files = [path.relative_to(ROOT) for room in ROOMS for path in sources(room)]
-    rooms = {path: room_of(".".join(path.with_suffix("").parts)) for path in files}
-    assert [str(path) for path, room in rooms.items() if not room] == ["testbed/__init__.py"]
+    rooms = {name: room_of(name) for name in map(module_of, modules())}
+    assert [name for name, room in rooms.items() if not room] == ["testbed.__init__", "__init__"]
     assert set(rooms.values()) - {""} == set(ORDER)
 
 
 def test_no_import_runs_up_the_order_of_rooms() -> None:
     found = []
-    for path in (path for room in ROOMS for path in sources(room)):
-        package = ".".join(path.parent.relative_to(ROOT).parts)
-        room = room_of(f"{package}.{path.stem}")
+    for path in modules():
+        package, _, _ = module_of(path).rpartition(".")
+        room = room_of(module_of(path))
         if room:
             found += [f"{path.relative_to(ROOT)} imports {name}" for name in climbs(room, path.read_text(), package)]
+    assert not found
+
+
+def test_nobody_imports_a_room_without_the_package_that_holds_it() -> None:
+    """There it would be the module of somebody else, or the same file as a second module."""
+    files = [*modules(), *(path for folder in OTHER_FOLDERS for path in (ROOT / folder).rglob("*.py"))]
+    found = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in named_in_full(path.read_text(), "")
+        if top(name) in (*ROOMS, "scenarios")
+    ]
     assert not found
 
 
@@ -168,7 +199,7 @@ def test_the_picture_of_the_rooms_has_the_same_order() -> None:
     """A line of it may hold several rooms, in any order."""
     picture = (ROOT / "docs/architecture.md").read_text().partition("```\nhigh ")[2].partition("```")[0]
     lines = [re.split(r" {2,}", line.removeprefix("low").strip())[:-1] for line in picture.splitlines()]
-    drawn = [[room if room in ROOMS else f"testbed.{room}" for room in line] for line in reversed(lines)]
+    drawn = [[room if room in (*ROOMS, "__main__") else f"testbed.{room}" for room in line] for line in reversed(lines)]
     assert [sorted(line, key=ORDER.index) for line in drawn] == list(_in_pieces(ORDER, map(len, drawn)))
 
 
@@ -180,16 +211,25 @@ def _in_pieces(rooms: Iterable[str], lengths: Iterable[int]) -> Iterator[list[st
 
 def test_the_package_above_the_rooms_imports_nothing() -> None:
     assert list(imported((ROOT / "testbed/__init__.py").read_text(), "testbed")) == []
+    assert list(imported((SOURCE / "__init__.py").read_text(), "")) == ["os"]
 
 
 @pytest.mark.parametrize(
     ("room", "source", "climbed"),
     [
-        ("testbed.report", "from testbed.runner.results import run_folder", ["testbed.runner.results.run_folder"]),
-        ("testbed.runner", "def f():\n    from testbed import live", ["testbed.live"]),
-        ("testbed.runner", "if TYPE_CHECKING:\n    import testbed.app.run", ["testbed.app.run"]),
-        ("hosts", "from testbed.errors import ExitCode", ["testbed.errors.ExitCode"]),
-        ("testbed.app", "import json\nfrom testbed.app.judge import judge_folder\nfrom testbed.live import tty", []),
+        (
+            "testbed.report",
+            "from mrc_testbed.testbed.runner.results import run_folder",
+            ["testbed.runner.results.run_folder"],
+        ),
+        ("testbed.runner", "def f():\n    from mrc_testbed.testbed import live", ["testbed.live"]),
+        ("testbed.runner", "if TYPE_CHECKING:\n    import mrc_testbed.testbed.app.run", ["testbed.app.run"]),
+        ("hosts", "from mrc_testbed.testbed.errors import ExitCode", ["testbed.errors.ExitCode"]),
+        (
+            "testbed.app",
+            "import json\nfrom mrc_testbed.testbed.app.judge import f\nfrom mrc_testbed.topos import g",
+            [],
+        ),
     ],
 )
 def test_imports_up_the_order_are_seen(room: str, source: str, climbed: list[str]) -> None:
@@ -242,7 +282,7 @@ def test_dask_is_imported_by_its_engine_and_by_workers_alone() -> None:
 
 
 def _ours(name: str) -> bool:
-    return top(name) in STDLIB or top(name) in ROOMS
+    return top(name) in STDLIB or top(name) in (*ROOMS, PACKAGE)
 
 
 def _plain(distribution: str) -> str:
@@ -289,7 +329,7 @@ def test_the_virtual_world_has_no_machine_and_a_chance_of_its_own() -> None:
 
 def test_the_virtual_network_is_imported_without_linux() -> None:
     barred = ("ctypes", "fcntl", "mininet", "mmap", "pyroute2", "resource", "select", "socket", "subprocess")
-    program = f"import sys; sys.modules.update(dict.fromkeys({barred})); import testbed.virtual.fabric"
+    program = f"import sys; sys.modules.update(dict.fromkeys({barred})); import mrc_testbed.testbed.virtual.fabric"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -383,7 +423,7 @@ def test_checks_know_neither_faults_nor_the_machine() -> None:
     [
         ("import a.b, c", "x", ["a.b", "c"]),
         ("from a.b import c as d", "x", ["a.b.c"]),
-        ("from testbed import checks", "testbed.faults", ["testbed.checks"]),
+        ("from mrc_testbed.testbed import checks", "testbed.faults", ["testbed.checks"]),
         ("from . import y", "x.z", ["x.z.y"]),
         ("from ..checks import run", "testbed.faults", ["testbed.checks.run"]),
         ("def f():\n    import socket", "x", ["socket"]),

@@ -103,7 +103,7 @@ def test_scenarios_of_windows(call: Call, tmp_path: Path, options: tuple[str, ..
 @pytest.mark.parametrize("option", ["--prices", "--parts"])
 def test_tables_of_the_planner_of_windows(call: Call, tmp_path: Path, option: str) -> None:
     written = tmp_path / "own.toml"
-    shipped = Path(sys.modules["testbed"].__path__[0]) / "planner" / "parts.toml"
+    shipped = Path(sys.modules["mrc_testbed.testbed"].__path__[0]) / "planner" / "parts.toml"
     written.write_text(PRICES if option == "--prices" else shipped.read_text())
     as_on_windows(written)
     ended = call(*PLAN, option, str(written))
@@ -131,7 +131,7 @@ def test_a_run_folder_of_windows_says_the_same(call: Call, tmp_path: Path) -> No
 
 
 def test_frames_of_windows(tmp_path: Path) -> None:
-    from testbed.report.frames.run import load_run
+    from mrc_testbed.testbed.report.frames.run import load_run
 
     run = record_run(tmp_path / "20260801T000000Z-small")
     samples = load_run(run).samples

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.version import checked_out
+from mrc_testbed.testbed.version import checked_out
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +30,7 @@ class Installed:
         self.elsewhere.mkdir()
         self.bin = folder / "env" / "bin"
         self.site = Path(self.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+        self.package = self.site / "mrc_testbed"
         (self.site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet", "--no-compile"]
         offline = ["--no-deps", "--no-index", "--no-build-isolation", "--force-reinstall"]
@@ -51,24 +52,46 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 
 def files(root: Path) -> set[str]:
+    """By their paths below `root`, the checkout or the installed package."""
     found = (path for package in PACKAGES for path in (root / package).rglob("*"))
     return {str(path.relative_to(root)) for path in found if path.is_file() and path.suffix != ".pyc"}
 
 
 def test_every_file_of_the_packages_is_installed(installed: Installed) -> None:
-    assert files(installed.site) - {"testbed/commit.txt"} == files(ROOT)
+    assert files(installed.package) - {"testbed/commit.txt"} == files(ROOT)
+
+
+def test_it_brings_one_name(installed: Installed) -> None:
+    ours = {path.name for path in installed.site.iterdir() if not path.name.startswith(("pip", "setuptools", "_"))}
+    names = {name for name in ours if not name.endswith((".dist-info", ".pth", ".py"))}
+    assert names - {"pkg_resources"} == {"mrc_testbed"}
+    assert {path.name for path in installed.package.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 
 def test_it_runs_from_where_it_is_installed(installed: Installed) -> None:
-    program = "import hosts, testbed, topos; print(hosts.__path__, testbed.__path__, topos.__path__)"
-    assert installed.run("python", "-c", program).count(str(installed.site)) == 3
-    program = "from testbed.scenario import shipped; print(shipped.FOLDER)"
-    assert installed.run("python", "-c", program).strip() == str(installed.site / "scenarios")
+    program = "import mrc_testbed; from mrc_testbed import hosts, testbed, topos\n"
+    program += "print(*(each.__path__ for each in (mrc_testbed, testbed, hosts, topos)))"
+    folders = [[str(installed.package / name)] for name in ("", "testbed", "hosts", "topos")]
+    assert installed.run("python", "-c", program) == f"{' '.join(map(str, folders))}\n"
+    program = "from mrc_testbed.testbed.scenario import shipped; print(shipped.FOLDER)"
+    assert installed.run("python", "-c", program).strip() == str(installed.package / "scenarios")
+
+
+def test_modules_of_the_same_names_are_the_users(installed: Installed) -> None:
+    """In the folder that a command stands in; there is a `socket.py` as well."""
+    for name in (*PACKAGES, "socket"):
+        (installed.elsewhere / f"{name}.py").write_text("raise SystemExit('a module of the user was run')\n")
+    try:
+        installed.run("mrc-testbed", "run", "quickstart", "--virtual", "-q")
+        assert installed.run("python", "-P", "-m", "mrc_testbed", "--version").startswith("mrc-testbed ")
+    finally:
+        for name in (*PACKAGES, "socket"):
+            (installed.elsewhere / f"{name}.py").unlink()
 
 
 def test_it_knows_what_it_was_built_from(installed: Installed) -> None:
     known = (checked_out(ROOT) or "unknown")[:7]
-    assert installed.run("mrc-testbed", "--version").endswith(f"(commit {known}, {installed.site})\n")
+    assert installed.run("mrc-testbed", "--version").endswith(f"(commit {known}, {installed.package})\n")
 
 
 def test_the_scenarios_came_along(installed: Installed) -> None:
@@ -84,7 +107,8 @@ def test_a_wheel_made_of_an_sdist_knows_it_too(tmp_path: Path) -> None:
     subprocess.run([*build, "-t", "wheel"], check=True, capture_output=True, cwd=_unpacked(packed), timeout=60)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        kept = [archive.read(name).decode().strip() for name in archive.namelist() if name == "testbed/commit.txt"]
+        names = [name for name in archive.namelist() if name == "mrc_testbed/testbed/commit.txt"]
+        kept = [archive.read(name).decode().strip() for name in names]
     known = checked_out(ROOT)
     assert kept == ([known] if known else [])
 

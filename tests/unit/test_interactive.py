@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measuring import SCENARIO, Bench, S
 
-from testbed.errors import FabricError
-from testbed.rundir.planned import plan_document, recorded_scenario
-from testbed.rundir.recorder import Recorder
-from testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused, offers, read_request
-from testbed.scenario import Occurrence, load_scenario_text
-from testbed.scenario.faults import KINDS, requestable, requested
-from topos.plan import build_plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.rundir.planned import plan_document, recorded_scenario
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused, offers, read_request
+from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS, requestable, requested
+from mrc_testbed.topos.plan import build_plan
 
 LINK, SWITCH = "p0-t0-0:p0-t1-0", "p1-t1-1"
 PLAN = build_plan(load_scenario_text(SCENARIO).shape())

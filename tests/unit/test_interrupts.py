@@ -10,11 +10,11 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, PlainSerializer
 
-from testbed.interrupts import unwrapped
+from mrc_testbed.testbed.interrupts import unwrapped
 
 SWALLOWS = """
 import signal, sys, time
-from testbed.interrupts import send_swallowed_again
+from mrc_testbed.testbed.interrupts import send_swallowed_again
 
 class Gone:
     def __del__(self):
@@ -52,8 +52,8 @@ sys.setprofile(profile)
 """
 WHILE_IT_LOADS = """
 import signal, sys
-from testbed import errors, interrupts
-from testbed.__main__ import main
+from mrc_testbed.testbed import errors, interrupts
+from mrc_testbed.__main__ import main
 
 def profile(frame, event, _):
     if event == "call" and frame.f_code.co_name == "cb" and "importlib" in frame.f_code.co_filename:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome, write_scenario
 
-from testbed.checks.result import CheckResult, Status
-from testbed.errors import ExitCode
-from testbed.report.junit import KEPT_TIME, RUN, junit_text
-from testbed.report.outcome import Case, RunOutcome
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.junit import KEPT_TIME, RUN, junit_text
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.scenario import load_scenario
 
 NAME, COUNTS = {"name"}, {"tests", "failures", "errors"}
 TOLD = {"type", "message"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.ktcp.connection import Connection, ConnectionEnded
-from hosts.ktcp.frames import (
+from mrc_testbed.hosts.ktcp.connection import Connection, ConnectionEnded
+from mrc_testbed.hosts.ktcp.frames import (
     HEADER_BYTES,
     LONGEST_WRITE,
     FrameHeader,
@@ -178,7 +178,7 @@ def test_a_reader_sleeps_until_the_rest_of_a_payload_is_there():
 
 def test_a_turn_that_ends_in_mid_payload_does_not_wait_for_more_than_the_rest(monkeypatch):
     """The bytes awaited were those of the turn before: with the rest of the payload there, the job stood still."""
-    monkeypatch.setattr("hosts.ktcp.connection._MOST_READ_BYTES", 3000)
+    monkeypatch.setattr("mrc_testbed.hosts.ktcp.connection._MOST_READ_BYTES", 3000)
     with End() as end:
         sent, _ = stream([(0, b"x" * 5000)])
         end.far.sendall(sent[:1020])

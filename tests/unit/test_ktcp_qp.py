@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.common.ecmp import hash_of_ports, next_hop
-from hosts.common.errors import PeerAttributeError, QpStateError
-from hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from hosts.common.qpstate import QpInput
-from hosts.common.stalls import StallEnded, StallWatch
-from hosts.ktcp.attributes import TcpQpAttributes
-from hosts.ktcp.counters import TcpCounters, packets_of, summed
-from hosts.ktcp.dialling import way_of
-from hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
-from hosts.ktcp.kernel import TcpInfo
-from hosts.ktcp.qp import TcpQp
+from mrc_testbed.hosts.common.ecmp import hash_of_ports, next_hop
+from mrc_testbed.hosts.common.errors import PeerAttributeError, QpStateError
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.qpstate import QpInput
+from mrc_testbed.hosts.common.stalls import StallEnded, StallWatch
+from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
+from mrc_testbed.hosts.ktcp.counters import TcpCounters, packets_of, summed
+from mrc_testbed.hosts.ktcp.dialling import way_of
+from mrc_testbed.hosts.ktcp.frames import FrameHeader, FrameRefused, TcpFrameKind
+from mrc_testbed.hosts.ktcp.kernel import TcpInfo
+from mrc_testbed.hosts.ktcp.qp import TcpQp
 
 MS = 1_000_000
 LEAST = 80 * MS

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosts.ktcp import kernel
-from hosts.ktcp.subflows import Ends, Subflows
+from mrc_testbed.hosts.ktcp import kernel
+from mrc_testbed.hosts.ktcp.subflows import Ends, Subflows
 
 MS = 1_000_000
 FIRST, SECOND = ("fd00::1", 4001, 4791), ("fd00:1::1", 4002, 4791)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.lesson_desk import save_answers
-from testbed.errors import UsageError
-from testbed.lessons.shelf import find_lesson
-from testbed.lessons.work import Work, start
+from mrc_testbed.testbed.app.lesson_desk import save_answers
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.lessons.shelf import find_lesson
+from mrc_testbed.testbed.lessons.work import Work, start
 
 
 @pytest.fixture

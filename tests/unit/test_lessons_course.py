@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import ExitCode
-from testbed.lessons import new
-from testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.load import load_lesson
 from tests.unit.calls import Call, Ended
 
 TEMPLATE = Path(new.__file__).parent / "template"

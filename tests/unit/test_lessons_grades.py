@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.lessons.grades import GradedWork, as_csv, students_of
+from mrc_testbed.testbed.lessons.grades import GradedWork, as_csv, students_of
 
 
 @pytest.mark.parametrize(

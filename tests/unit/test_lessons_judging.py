@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from testbed.app.lesson import plan
-from testbed.errors import UsageError
-from testbed.lessons import new
-from testbed.lessons.advice import slower
-from testbed.lessons.cells import InCell
-from testbed.lessons.evidence import Evidence, NotKnown, NotThere, Planner
-from testbed.lessons.expression import parse_expression
-from testbed.lessons.grade import Grade, LessonMark, LessonPart
-from testbed.lessons.grades import GradedWork
-from testbed.lessons.judging import NO_ANSWER, NOT_BUILT, judge_answer, judge_lesson
-from testbed.lessons.kinds.names import TargetOf
-from testbed.lessons.kinds.numbers import AnswerTolerance, Value
-from testbed.lessons.lesson import LessonQuestion, Wanted
-from testbed.lessons.load import load_lesson
-from testbed.lessons.shown import grade_lines
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.app.lesson import plan
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.advice import slower
+from mrc_testbed.testbed.lessons.cells import InCell
+from mrc_testbed.testbed.lessons.evidence import Evidence, NotKnown, NotThere, Planner
+from mrc_testbed.testbed.lessons.expression import parse_expression
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart
+from mrc_testbed.testbed.lessons.grades import GradedWork
+from mrc_testbed.testbed.lessons.judging import NO_ANSWER, NOT_BUILT, judge_answer, judge_lesson
+from mrc_testbed.testbed.lessons.kinds.names import TargetOf
+from mrc_testbed.testbed.lessons.kinds.numbers import AnswerTolerance, Value
+from mrc_testbed.testbed.lessons.lesson import LessonQuestion, Wanted
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.shown import grade_lines
+from mrc_testbed.testbed.scenario import load_scenario
 
 TEMPLATE = Path(new.__file__).parent / "template"
 EVIDENCE = Evidence((), lambda options, folders: {"switches": 6144})
@@ -106,7 +106,9 @@ def refuse(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
 def test_the_planner_reckons_with_a_run_that_can_be_believed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     words: list[str] = []
     echo = [sys.executable, "-c", "import json, sys; print(json.dumps({'gpus': 1024, 'words': sys.argv[1:]}))"]
-    monkeypatch.setattr("testbed.app.lesson.python_command", lambda module, command, *words: [*echo, *words])
+    monkeypatch.setattr(
+        "mrc_testbed.testbed.app.lesson.python_command", lambda module, command, *words: [*echo, *words]
+    )
 
     def noted(options: str, folders: Sequence[Path]) -> Mapping[str, Any]:
         found = plan(options, folders)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import ScenarioError, UsageError
-from testbed.lessons import new
-from testbed.lessons.load import load_lesson
-from testbed.lessons.new import new_lesson
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.new import new_lesson
 
 TEMPLATE = Path(new.__file__).parent / "template"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from testbed.lessons.evidence import NotKnown
-from testbed.lessons.kinds.kind import Unusable
-from testbed.lessons.kinds.psns import FirstLost
+from mrc_testbed.testbed.lessons.evidence import NotKnown
+from mrc_testbed.testbed.lessons.kinds.kind import Unusable
+from mrc_testbed.testbed.lessons.kinds.psns import FirstLost
 
 KIND = FirstLost("h0", "h1", ())
 

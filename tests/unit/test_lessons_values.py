@@ -8,17 +8,23 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from testbed.lessons.cells import is_meant, split_cell
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.expression import ExpressionError, ExpressionTerm, NotANumber, TermKind, parse_expression
-from testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
-from testbed.lessons.kinds.choices import OneOf, SomeOf
-from testbed.lessons.kinds.kind import Unusable
-from testbed.lessons.kinds.names import PathAddress, parts_of, same_name
-from testbed.lessons.kinds.numbers import AnswerTolerance, InRange, read_number
-from testbed.lessons.kinds.texts import written_numbers, written_words
-from testbed.lessons.work import seed_of
-from topos.usid import Segments, outer_address
+from mrc_testbed.testbed.lessons.cells import is_meant, split_cell
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.expression import (
+    ExpressionError,
+    ExpressionTerm,
+    NotANumber,
+    TermKind,
+    parse_expression,
+)
+from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
+from mrc_testbed.testbed.lessons.kinds.choices import OneOf, SomeOf
+from mrc_testbed.testbed.lessons.kinds.kind import Unusable
+from mrc_testbed.testbed.lessons.kinds.names import PathAddress, parts_of, same_name
+from mrc_testbed.testbed.lessons.kinds.numbers import AnswerTolerance, InRange, read_number
+from mrc_testbed.testbed.lessons.kinds.texts import written_numbers, written_words
+from mrc_testbed.testbed.lessons.work import seed_of
+from mrc_testbed.topos.usid import Segments, outer_address
 
 NOTHING = Evidence((), lambda options, folders: {})
 NUMBERS = st.floats(-1e9, 1e9)

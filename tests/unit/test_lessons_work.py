@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import ExitCode, MissingCapability, UsageError
-from testbed.inputs import files_of_others, input_bytes
-from testbed.lessons import new
-from testbed.lessons.beside import beside
-from testbed.lessons.grades import lesson_folders
-from testbed.lessons.load import load_lesson
-from testbed.lessons.reading import Keys, YamlFile
-from testbed.lessons.requirements import read_required
-from testbed.lessons.shelf import LESSONS
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, UsageError
+from mrc_testbed.testbed.inputs import files_of_others, input_bytes
+from mrc_testbed.testbed.lessons import new
+from mrc_testbed.testbed.lessons.beside import beside
+from mrc_testbed.testbed.lessons.grades import lesson_folders
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.reading import Keys, YamlFile
+from mrc_testbed.testbed.lessons.requirements import read_required
+from mrc_testbed.testbed.lessons.shelf import LESSONS
 from tests.unit.calls import Call, Ended
 
 TEMPLATE = Path(new.__file__).parent / "template"
@@ -264,7 +264,7 @@ def test_who_grades_reads_a_file_once_and_no_link_that_comes_after_the_look(
     (tmp_path / "secret").write_text("root: hash\n")
     (tmp_path / "class/eve/scenario.yaml").unlink()
     (tmp_path / "class/eve/scenario.yaml").symlink_to(tmp_path / "secret")
-    monkeypatch.setattr("testbed.lessons.work.own_plain", lambda path: path)
+    monkeypatch.setattr("mrc_testbed.testbed.lessons.work.own_plain", lambda path: path)
     assert lesson("grade", "class/eve", "--virtual", "--lesson", "mine").status == 0
     told = (tmp_path / "grades.csv").read_text()
     assert "cannot be read: Too many levels of symbolic links" in told
@@ -287,7 +287,7 @@ def test_who_grades_runs_no_student_s_code_whatever_the_file_was_when_it_was_loo
     (tmp_path / "class/eve/evil.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')\nPLUGIN = {{}}\n")
     file = tmp_path / "class/eve/scenario.yaml"
     file.write_text(f"{file.read_text()}plugins: [evil.py]\n")
-    monkeypatch.setattr("testbed.app.lesson_grades.named_plugins", lambda _: "")
+    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.named_plugins", lambda _: "")
     assert lesson("grade", "class/eve", "--virtual", "--lesson", "mine").status == 0
     assert "evil.py is code that was never run on this machine" in (tmp_path / "grades.csv").read_text()
     assert not (tmp_path / "was-run").exists()
@@ -312,7 +312,7 @@ def test_what_nobody_thought_of_ends_no_grading(
     def broken(*_: object) -> None:
         raise OverflowError("too\nlarge")
 
-    monkeypatch.setattr("testbed.app.lesson_grades.check_work", broken)
+    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.check_work", broken)
     assert lesson("grade", "class", "--virtual", "--lesson", "mine").status == 0
     assert "cannot be judged: OverflowError: too large" in (tmp_path / "grades.csv").read_text()
 
@@ -352,7 +352,7 @@ def test_what_this_machine_lacks_costs_no_student_anything(
     def lacking(*_: object) -> None:
         raise MissingCapability("no root", "run with sudo")
 
-    monkeypatch.setattr("testbed.app.lesson_grades.check_work", lacking)
+    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.check_work", lacking)
     assert lesson("grade", "class", "--lesson", "mine").status == ExitCode.INCONCLUSIVE
     assert rows(tmp_path) == [("anna", "mine", "0", "0", "inconclusive")]
 
@@ -369,7 +369,7 @@ def test_a_grading_that_is_killed_leaves_a_row_for_each_student(
         seen.append(rows(tmp_path))
         raise MissingCapability("no root", "run with sudo")
 
-    monkeypatch.setattr("testbed.app.lesson_grades.check_work", killed)
+    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.check_work", killed)
     lesson("grade", "class", "--lesson", "mine")
     assert seen[0] == [(student, "mine", "0", "0", "inconclusive") for student in ("anna", "bo")]
 
@@ -452,7 +452,7 @@ def test_a_full_disk_costs_no_student_anything(lesson: Lesson, tmp_path: Path, m
     def full(path: Path, _: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("testbed.lessons.predictions.write_json", full)
+    monkeypatch.setattr("mrc_testbed.testbed.lessons.predictions.write_json", full)
     assert lesson("grade", "class", "--virtual", "--lesson", "mine").status == ExitCode.INCONCLUSIVE
     assert rows(tmp_path) == [("anna", "mine", "0", "0", "inconclusive")]
 
@@ -555,7 +555,7 @@ def test_a_lesson_whose_path_has_signs_of_yaml_is_found_again(lesson: Lesson, tm
 
 
 def test_seeds_differ_by_student_and_not_by_folder_above(lesson: Lesson, tmp_path: Path) -> None:
-    from testbed.lessons.work import open_work
+    from mrc_testbed.testbed.lessons.work import open_work
 
     for folder in ("anna", "bo", "other/anna", "class/anna/mine"):
         lesson("start", "mine", folder, "--seed-by-name")

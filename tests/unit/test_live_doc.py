@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.live.layout import EVERY_S, Layout
-from testbed.live.model import LiveModel
-from testbed.live.rows import UNICODE
-from testbed.runner.events import PortsSampled, RunEvent
-from testbed.runner.loop import Loop
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.virtual_world import VirtualWorld
-from testbed.scenario import load_scenario
+from mrc_testbed.testbed.live.layout import EVERY_S, Layout
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.live.rows import UNICODE
+from mrc_testbed.testbed.runner.events import PortsSampled, RunEvent
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
+from mrc_testbed.testbed.scenario import load_scenario
 from tests import documented, tutorial
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.faults.schedule import FaultStep, heal, inject
-from testbed.live.model import LiveModel
-from testbed.runner.events import (
+from mrc_testbed.testbed.faults.schedule import FaultStep, heal, inject
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
     FaultDone,
     FlowsMoved,
@@ -21,9 +21,9 @@ from testbed.runner.events import (
     StepsDone,
     WorkloadBegins,
 )
-from testbed.scenario import LinkEnd, Occurrence, load_scenario_text
-from testbed.scenario.faults import KINDS
-from topos.plan import build_plan
+from mrc_testbed.testbed.scenario import LinkEnd, Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.topos.plan import build_plan
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -12,16 +12,16 @@ from fakes import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.faults.schedule import heal, inject
-from testbed.live.choose import progress_for, terminal_of
-from testbed.live.layout import EVERY_S, Layout
-from testbed.live.live import SHARE, Live
-from testbed.live.model import LiveModel
-from testbed.live.planes import shares
-from testbed.live.rows import ASCII, UNICODE, length
-from testbed.live.terminal import Terminal
-from testbed.live.tty import Tty, without_echo
-from testbed.runner.events import (
+from mrc_testbed.testbed.faults.schedule import heal, inject
+from mrc_testbed.testbed.live.choose import progress_for, terminal_of
+from mrc_testbed.testbed.live.layout import EVERY_S, Layout
+from mrc_testbed.testbed.live.live import SHARE, Live
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.live.planes import shares
+from mrc_testbed.testbed.live.rows import ASCII, UNICODE, length
+from mrc_testbed.testbed.live.terminal import Terminal
+from mrc_testbed.testbed.live.tty import Tty, without_echo
+from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
     FaultDone,
     FlowsMoved,
@@ -32,13 +32,13 @@ from testbed.runner.events import (
     StepsDone,
     WorkloadBegins,
 )
-from testbed.runner.loop import RealTimeLoop
-from testbed.runner.progress import PlainLines
-from testbed.scenario import Occurrence, load_scenario_text
-from testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.progress import PlainLines
+from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.screens import FakeTerminal
-from topos.plan import Plan, build_plan
-from topos.shape import Shape
 
 S = 1_000_000_000
 SCENARIO = load_scenario_text("""

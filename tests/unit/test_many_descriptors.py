@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.fabric.bgp import watch
-from testbed.fabric.bgp.watch import RouteWatch
-from testbed.fabric.forker import Child
-from testbed.fabric.options import FabricOptions
-from topos.plan import NextHop, Route, RouteKind, Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.fabric.bgp import watch
+from mrc_testbed.testbed.fabric.bgp.watch import RouteWatch
+from mrc_testbed.testbed.fabric.forker import Child
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.plan import NextHop, Route, RouteKind, Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 MOST_OF_SELECT = 1024
 PLAN = build_plan(Shape(1, 1, 1, 2, 25_000_000, 0), Routing.BGP)

@@ -12,14 +12,14 @@ from recorded import record_run
 from test_checks_flows import FlowFolder
 from test_checks_folder import SCENARIO, RunFolder
 
-from testbed.checks.computation import COMPUTATIONS, computes
-from testbed.checks.figure import ask, evaluate_figure
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status
-from testbed.checks.statistics import statistic
-from testbed.expect import METRICS, Figure, Metric, Window, parse_figure
-from testbed.expect.vocabulary import By, Dimension, Windows
+from mrc_testbed.testbed.checks.computation import COMPUTATIONS, computes
+from mrc_testbed.testbed.checks.figure import ask, evaluate_figure
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.expect import METRICS, Figure, Metric, Window, parse_figure
+from mrc_testbed.testbed.expect.vocabulary import By, Dimension, Windows
 from tests import documented
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenario.md"

@@ -8,7 +8,7 @@ import sys
 
 PROGRAM = """
 import sys
-from testbed.fabric import nodes
+from mrc_testbed.testbed.fabric import nodes
 assert not {"setuptools", "distutils"} & sys.modules.keys()
 from mininet.node import StrictVersion
 assert StrictVersion("1.9") < StrictVersion("1.10")

@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fabric import delay_program
-from testbed.fabric.nfqueue import QUEUE_PACKETS, QueueBy, QueueCounts, queue_message, read_counts, rule_messages
+from mrc_testbed.testbed.fabric import delay_program
+from mrc_testbed.testbed.fabric.nfqueue import (
+    QUEUE_PACKETS,
+    QueueBy,
+    QueueCounts,
+    queue_message,
+    read_counts,
+    rule_messages,
+)
 
 ATTRIBUTES = 20
 """After the headers of netlink and nfnetlink."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.fabric.node_shell import NodeShell
+from mrc_testbed.testbed.fabric.node_shell import NodeShell
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="nodes are Linux's")
 _PATIENCE_S = 20

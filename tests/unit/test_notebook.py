@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from recorded import record_run
 
-from testbed.rundir.results import point_latest
+from mrc_testbed.testbed.rundir.results import point_latest
 
 PAGE = Path(__file__).parents[2] / "docs" / "notebook.md"
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<printed>.*?)```\n)?", re.S)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.checks.observed import observed_words
-from testbed.checks.result import CheckResult, Status
-from testbed.expect import parse_expectation
+from mrc_testbed.testbed.checks.observed import observed_words
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.expect import parse_expectation
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.scenario import load_cells, load_scenario_text
-from testbed.scenario.load import offered_load
-from testbed.scenario.shipped import Shipped, shipped
-from testbed.scenario.transports import WorldKind
-from topos.budget import usual_capacity
-from topos.cost import Load, cpus
+from mrc_testbed.testbed.scenario import load_cells, load_scenario_text
+from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.shipped import Shipped, shipped
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.topos.budget import usual_capacity
+from mrc_testbed.topos.cost import Load, cpus
 
 FABRIC = "name: x\nfabric: {planes: 2, t0_groups: 2, t1: 1, hosts_per_t0: 4, port_rate: 12.5mbit, rtt: 40ms}\n"
 PORT_PPS = 12_500_000 / 8 / 4238

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from recorded import record_run
 
-from testbed import cli
+from mrc_testbed.testbed import cli
 from tests.screens import FakeTerminal
 
 ROOT = Path(__file__).parents[2]

@@ -12,15 +12,15 @@ from calls import Call
 from outcomes import SCENARIO, outcome
 from rich.console import Console
 
-from testbed.app import pack
-from testbed.app import run as run_module
-from testbed.app.pack import expected_s, figures_of, load_pack
-from testbed.checks.result import Status
-from testbed.errors import ExitCode, MissingCapability, ScenarioError, UsageError
-from testbed.fabric import capabilities
-from testbed.report.outcome import Case, RunOutcome
-from testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.app import pack
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.app.pack import expected_s, figures_of, load_pack
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, ScenarioError, UsageError
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
+from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 PAPER = 'paper: {figure: "FIGURE", reports: "all | is well", shows: [1, 0]}\n'

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import testbed.pages
+import mrc_testbed.testbed.pages
 
-CSS = (Path(testbed.pages.__file__).parent / "base.css").read_text(encoding="utf-8")
+CSS = (Path(mrc_testbed.testbed.pages.__file__).parent / "base.css").read_text(encoding="utf-8")
 PAPERS = ("page", "panel", "sunk")
 """And `band`: the page under a fault's band, which lines cross."""
 TEXTS = [

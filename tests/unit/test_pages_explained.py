@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.lessons.load import load_lesson
-from testbed.lessons.shelf import shipped_lessons
-from testbed.pages.explained import Explained
-from testbed.pages.glossary import definition
-from testbed.pages.live.lesson import lesson_content
-from testbed.pages.markdown import Node, nodes
+from mrc_testbed.testbed.lessons.load import load_lesson
+from mrc_testbed.testbed.lessons.shelf import shipped_lessons
+from mrc_testbed.testbed.pages.explained import Explained
+from mrc_testbed.testbed.pages.glossary import definition
+from mrc_testbed.testbed.pages.live.lesson import lesson_content
+from mrc_testbed.testbed.pages.markdown import Node, nodes
 
 
 def words(node: Node) -> str:

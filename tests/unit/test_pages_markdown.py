@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.pages.markdown import inline, nodes
+from mrc_testbed.testbed.pages.markdown import inline, nodes
 
 
 @pytest.mark.parametrize(

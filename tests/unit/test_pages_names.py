@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.pages.names import whole_names
+from mrc_testbed.testbed.pages.names import whole_names
 
 
 @pytest.mark.parametrize("name", ["flap-plane-0", "p0-t0-0:p0-t1-2", "h0->h4", "p1-t1-3"])

@@ -17,22 +17,22 @@ from rich.console import Console
 from scapy.utils import RawPcapNgReader
 from test_checks_folder import LINK, PLAN, RunFolder, at, ev, fault
 
-from hosts import wire
-from testbed.app.judge import judge_folder
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.errors import RunError
-from testbed.pcap import pcapng
-from testbed.pcap.annotate import annotate
-from testbed.pcap.convert import write_captures
-from testbed.pcap.index import CaptureFile, read_index
-from testbed.pcap.link_events import LinkEvent, link_events
-from testbed.pcap.raw import About, FrameKind, RawCapture, frame_header, raw_name
-from testbed.report.capture_facts import capture_line
-from testbed.report.summary import summary_text
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.decode import decode
-from testbed.wireview.select import PacketFilter
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.pcap import pcapng
+from mrc_testbed.testbed.pcap.annotate import annotate
+from mrc_testbed.testbed.pcap.convert import write_captures
+from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
+from mrc_testbed.testbed.pcap.link_events import LinkEvent, link_events
+from mrc_testbed.testbed.pcap.raw import About, FrameKind, RawCapture, frame_header, raw_name
+from mrc_testbed.testbed.report.capture_facts import capture_line
+from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.decode import decode
+from mrc_testbed.testbed.wireview.select import PacketFilter
 from tests import documented
 from tests.captures import frame
 from tests.rings import WALL_AHEAD_NS, Passing, RingFile, block

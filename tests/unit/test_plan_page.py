@@ -16,18 +16,18 @@ from calls import Call
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.errors import ExitCode
-from testbed.pages.plan.chart import BOTTOM, TOP, drawing
-from testbed.pages.plan.failures import failure_charts
-from testbed.pages.plan.growth import growth_charts
-from testbed.pages.plan.page import findings
-from testbed.pages.plan.tiers import counted, tiers_drawing
-from testbed.planner.clos import Clos, least_tiers
-from testbed.planner.design import Design, NicCable
-from testbed.planner.growth import families, stretches
-from testbed.planner.parts import load_parts
-from testbed.planner.prices import Prices
-from testbed.report.plan import number_words
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.pages.plan.chart import BOTTOM, TOP, drawing
+from mrc_testbed.testbed.pages.plan.failures import failure_charts
+from mrc_testbed.testbed.pages.plan.growth import growth_charts
+from mrc_testbed.testbed.pages.plan.page import findings
+from mrc_testbed.testbed.pages.plan.tiers import counted, tiers_drawing
+from mrc_testbed.testbed.planner.clos import Clos, least_tiers
+from mrc_testbed.testbed.planner.design import Design, NicCable
+from mrc_testbed.testbed.planner.growth import families, stretches
+from mrc_testbed.testbed.planner.parts import load_parts
+from mrc_testbed.testbed.planner.prices import Prices
+from mrc_testbed.testbed.report.plan import number_words
 from tests.planned import PARTS, document_of, jobs_on, page_of, planned
 
 _VOID = {"meta", "link", "br"}

@@ -10,8 +10,8 @@ from calls import Call
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.errors import ExitCode
-from testbed.planner.balls import crowding, expected_worst
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.planner.balls import crowding, expected_worst
 
 SEED = 1
 

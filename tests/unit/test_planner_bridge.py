@@ -15,14 +15,14 @@ from test_checks_judge import break_off
 from test_checks_outage import stall, watched
 from test_compare_transports import TCP, three, variant
 
-from testbed.app.comparison import compare_folders
-from testbed.app.measured import measured_waits
-from testbed.compare.runs import load_runs
-from testbed.compare.waits import waits_of
-from testbed.errors import UsageError
-from testbed.planner.bridge import FaultWait, MeasuredWaits, priced
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.app.comparison import compare_folders
+from mrc_testbed.testbed.app.measured import measured_waits
+from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.compare.waits import waits_of
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.bridge import FaultWait, MeasuredWaits, priced
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.recovery import PathRecovery
 
 RTT_S = 10e-6
 RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)

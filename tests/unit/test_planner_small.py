@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.calibration import budget_warnings
-from testbed.errors import UsageError
-from testbed.planner.clos import Clos
-from testbed.planner.design import NicCable
-from testbed.planner.parts import load_parts
-from testbed.planner.question import Question, designs
-from testbed.planner.ratios import Ratio, ratios_of
-from testbed.planner.small import LargePlan, SmallFabric, only_design
-from testbed.planner.small_text import scenario_text
-from testbed.scenario import Scenario, load_scenario_text
-from testbed.scenario.faults import Chaos
-from testbed.scenario.step_models import Train
-from testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.calibration import budget_warnings
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.design import NicCable
+from mrc_testbed.testbed.planner.parts import load_parts
+from mrc_testbed.testbed.planner.question import Question, designs
+from mrc_testbed.testbed.planner.ratios import Ratio, ratios_of
+from mrc_testbed.testbed.planner.small import LargePlan, SmallFabric, only_design
+from mrc_testbed.testbed.planner.small_text import scenario_text
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import Chaos
+from mrc_testbed.testbed.scenario.step_models import Train
+from mrc_testbed.testbed.scenario.warnings import scenario_warnings
 
 PLANES = st.sampled_from([1, 2, 4, 8, 16, 32])
 

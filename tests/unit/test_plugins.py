@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from wires import Wire
 
-from hosts.program_io import StepReport
-from testbed.errors import ScenarioError
-from testbed.scenario import load_cells, load_scenario
-from topos.plan import build_plan
+from mrc_testbed.hosts.program_io import StepReport
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import load_cells, load_scenario
+from mrc_testbed.topos.plan import build_plan
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PLUGINS = ("my_cc.py", "random_spray.py", "gather.py", "step_spread.py")
@@ -104,7 +104,8 @@ def test_a_collective_of_a_plugin_can_stand_by_itself(here: Path) -> None:
 def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
     source = GATHER.replace("root: int = 0", "root: int = 0\n        pause: Duration = 0")
     source = source.replace(
-        "from testbed.workloads.est", "from testbed.scenario.fields import Duration\nfrom testbed.workloads.est"
+        "from mrc_testbed.testbed.workloads.est",
+        "from mrc_testbed.testbed.scenario.fields import Duration\nfrom mrc_testbed.testbed.workloads.est",
     )
     text = SCENARIO.replace("gather.py", "mine.py").partition("  - train")[0]
     written(here, f"{text}  - mine: {{size: 1KB, iterations: 4, pause: 3ms}}\n", mine=source)
@@ -188,7 +189,7 @@ CONTROL = "class Mine:\n    window = 9\n" + "".join(
 )
 HALF = (EXAMPLES / "my_cc.py").read_text()
 DECLARED = 'PLUGIN = {"congestion_control": {"mine": Mine}}\n'
-SELECTION = "from hosts.core.evselect.base import EvSelection\n\nclass Mine(EvSelection):\n    turn = -1\n"
+SELECTION = "from mrc_testbed.hosts.core.evselect.base import EvSelection\n\nclass Mine(EvSelection):\n    turn = -1\n"
 SPREAD = (EXAMPLES / "step_spread.py").read_text()
 GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
 
@@ -227,7 +228,7 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         ),
         (SELECTION + 'PLUGIN = {"ev_selection": {"spec": Mine}}', "'spec' has the name of a built-in one"),
         (SELECTION + 'PLUGIN = {"ev_selection": {"mine": Mine}}', "mine.py:3: TypeError: Mine"),
-        ("Mine = dict\n" + 'PLUGIN = {"workload": {"mine": Mine}}', "must be a class that inherits from testbed."),
+        ("Mine = dict\n" + 'PLUGIN = {"workload": {"mine": Mine}}', "must be a class that inherits from mrc_testbed."),
         (GATHER.replace('"mine"', '"pipeline"'), "workload 'pipeline' has the name of a built-in one"),
         (GATHER.replace("def hops", "def hop"), "mine.py:12: workload 'mine' lacks hops"),
         (GATHER.replace("root: int = 0", "root: int"), "has Keys without defaults"),
@@ -249,7 +250,7 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         ),
         (
             SPREAD.replace(": STEP_SPREAD", ": spreads"),
-            "mine.py:11: metric 'step_spread' must be a testbed",
+            "mine.py:11: metric 'step_spread' must be an mrc_testbed",
         ),
         (GATHER.replace("@dataclass(frozen=True)", ""), "has a Keys class that is not a dataclass"),
     ],

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from test_plugins import written
 
-from testbed.errors import ScenarioError
-from testbed.faults.actions import action_of
-from testbed.scenario import load_scenario, scenario_json_schema
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.faults.actions import action_of
+from mrc_testbed.testbed.scenario import load_scenario, scenario_json_schema
 from tests.plugins import MTU_FAULT
 
 SOURCE = MTU_FAULT.read_text()

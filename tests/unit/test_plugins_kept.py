@@ -13,12 +13,12 @@ from calls import Call
 from test_checks_folder import RunFolder
 from test_plugins import EXAMPLES, PLUGINS, SPREAD, here, mistakes, written
 
-from testbed.checks.figure import ask
-from testbed.checks.judge import judge
-from testbed.checks.record import load_record
-from testbed.compare.settings import settings_of
-from testbed.errors import ScenarioError
-from testbed.runner.plugins import (
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.runner.plugins import (
     changed_plugins,
     copy_plugins,
     keep_plugins,
@@ -26,9 +26,9 @@ from testbed.runner.plugins import (
     plugin_records,
     plugin_rows,
 )
-from testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
-from testbed.scenario.axes import Sweep
-from testbed.scenario.source import dotted
+from mrc_testbed.testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.source import dotted
 
 __all__ = ["here"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from test_plugins import EXAMPLES, SCENARIO, here, mistakes, with_plugin, written
 
-from hosts.core.config import EndpointConfig
-from hosts.core.timing import Timing
-from hosts.plugins import LoadedPlugins
-from testbed.compare.settings import settings_of
-from testbed.runner.plugins import copy_plugins, plugin_rows
-from testbed.scenario import Scenario, load_cells, load_scenario, scenario_json_schema
-from testbed.scenario.axes import Sweep
-from testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.plugins import LoadedPlugins
+from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.runner.plugins import copy_plugins, plugin_rows
+from mrc_testbed.testbed.scenario import Scenario, load_cells, load_scenario, scenario_json_schema
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.warnings import scenario_warnings
 
 __all__ = ["here"]
 
@@ -84,7 +84,7 @@ def test_keys_of_a_plugin_that_is_not_chosen_do_nothing_and_validate_says_so(her
 def test_an_ev_selection_has_keys_too_and_times_are_scaled(here: Path) -> None:
     made = "    def __init__(self, evs"
     keys = "    @dataclass\n    class Keys:\n        rest: Duration = 0\n\n"
-    imported = "from dataclasses import dataclass\nfrom testbed.scenario.fields import Duration\n"
+    imported = "from dataclasses import dataclass\nfrom mrc_testbed.testbed.scenario.fields import Duration\n"
     source = imported + SPRAY.replace(made, f"{keys}{made}, keys")
     text = SCENARIO.replace("[my_cc", "[mine.py, my_cc").replace("random-spray}", "mine, mine: {rest: 5ms}}")
     written(here, text, mine=source)
@@ -117,7 +117,7 @@ def test_keys_that_cannot_be_are_one_mistake_with_the_file(here: Path, source: s
 def test_two_plugins_of_one_name_cannot_both_have_keys(here: Path) -> None:
     source = SOURCE.replace(
         "PLUGIN = {",
-        "from hosts.core.evselect.base import NO_PLANE, EvSelection\n\n\nclass Other(EvSelection):\n"
+        "from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection\n\n\nclass Other(EvSelection):\n"
         "    Keys = FixedRate.Keys\n    turn = NO_PLANE\n\n    def __init__(self, evs, keys): pass\n\n"
         "    def take(self, avoid=None): pass\n\n\nPLUGIN = {'ev_selection': {'mine': Other}, ",
     )

@@ -15,15 +15,15 @@ import pytest
 from test_control import with_plugin
 from test_plugins import EXAMPLES, written
 
-from hosts import load_limit
-from hosts.control import ControlChannel
-from hosts.load_limit import SlowLoad
-from hosts.session import Session
-from hosts.udp import Lateness
-from testbed.app.run import run_scenario
-from testbed.checks.record import load_record
-from testbed.errors import ExitCode, ScenarioError
-from testbed.scenario import load_scenario
+from mrc_testbed.hosts import load_limit
+from mrc_testbed.hosts.control import ControlChannel
+from mrc_testbed.hosts.load_limit import SlowLoad
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.hosts.udp import Lateness
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.scenario import load_scenario
 
 SCENARIO = """\
 name: small

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from hosts import udp, wire
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric import commands, libbpf, port_maps, port_object, port_program, port_rules
-from testbed.fabric import port_counts as layout
-from testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
-from testbed.fabric.port_counts import PortHits
-from testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
-from testbed.fabric.port_program import late_ns
-from testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
-from testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
-from topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
-from topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.hosts import udp, wire
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program, port_rules
+from mrc_testbed.testbed.fabric import port_counts as layout
+from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
+from mrc_testbed.testbed.fabric.port_counts import PortHits
+from mrc_testbed.testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
+from mrc_testbed.testbed.fabric.port_program import late_ns
+from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
+from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
+from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
+from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 
 SHAPE = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)

@@ -21,10 +21,10 @@ from tests.other_system import OF_LINUX
 
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
-    "hosts.forker",
-    *(f"testbed.app.{name}" for name in ("attach", "shell")),
+    "mrc_testbed.hosts.forker",
+    *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "shell")),
     *(
-        f"testbed.fabric.{name}"
+        f"mrc_testbed.testbed.fabric.{name}"
         for name in (
             *(
                 "batch",
@@ -47,9 +47,12 @@ OF_THE_KERNEL = {
             *("readback", "readback_queues", "readback_text", "running", "sandbox", "tap", "trials"),
         )
     ),
-    *(f"testbed.runner.{name}" for name in ("daemon", "fidelity", "kernel_taps", "kernel_world")),
+    *(f"mrc_testbed.testbed.runner.{name}" for name in ("daemon", "fidelity", "kernel_taps", "kernel_world")),
     # The server of the live view gets files through Unix sockets.
-    *(f"testbed.web.{name}" for name in ("__main__", "channel", "rpc", "server", "server_process", "supervisor_end")),
+    *(
+        f"mrc_testbed.testbed.web.{name}"
+        for name in ("__main__", "channel", "rpc", "server", "server_process", "supervisor_end")
+    ),
 }
 """Modules that only Linux can import. Whatever a command needs that builds no fabric is not among them."""
 SCENARIO = """\

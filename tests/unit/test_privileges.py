@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MissingCapability
-from testbed.fabric import limits, privileges
-from topos.shape import Shape
-from topos.units import plural
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import limits, privileges
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import plural
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.blocks import PERIOD, Block, random_period, summed_period
-from hosts.common.placed import PlacedBytes
-from hosts.operations import PARAMETERS, TAGS, TOGETHER
-from hosts.program import _OPERATIONS, SLICE_BYTES, Program, ProgramError
-from hosts.program_io import RankPrograms, StepReport
+from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.operations import PARAMETERS, TAGS, TOGETHER
+from mrc_testbed.hosts.program import _OPERATIONS, SLICE_BYTES, Program, ProgramError
+from mrc_testbed.hosts.program_io import RankPrograms, StepReport
 
 
 class Memory:

@@ -11,14 +11,14 @@ import pytest
 from outcomes import outcome, without_data, write_scenario
 from test_checks_folder import RunFolder
 
-from testbed.app import run as run_module
-from testbed.checks.result import Status
-from testbed.errors import ExitCode, MissingCapability, TestbedError
-from testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, TestbedError
+from mrc_testbed.testbed.report.outcome import RunOutcome
 
 pytest_plugins = "pytester"
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
-PLUGIN = ("-p", "testbed.pytest_plugin", "-p", "no:cacheprovider")
+PLUGIN = ("-p", "mrc_testbed.testbed.pytest_plugin", "-p", "no:cacheprovider")
 REASON = "not reliable: timers late (p99) 7 ms, limit 5 ms"
 A_TEST = """
 def test_it(mrc_testbed):
@@ -226,7 +226,8 @@ def test_mistakes_of_the_ini_file_are_told_at_once(pytester: pytest.Pytester, sc
 
 
 def test_loading_the_plugin_loads_nothing_else_of_the_testbed() -> None:
-    heavy = "testbed.runner testbed.scenario testbed.checks pydantic pandas mininet rich"
-    script = f"import sys, testbed.pytest_plugin; print([name for name in {heavy!r}.split() if name in sys.modules])"
+    rooms = [f"mrc_testbed.testbed.{name}" for name in ("runner", "scenario", "checks")]
+    heavy = [*rooms, "pydantic", "pandas", "mininet", "rich"]
+    script = f"import sys, mrc_testbed.testbed.pytest_plugin; print([name for name in {heavy} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import FabricError
-from testbed.fabric import capabilities, counters, readback, trials
-from testbed.runner import fidelity
-from testbed.runner.fidelity import MachineWatch
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric import capabilities, counters, readback, trials
+from mrc_testbed.testbed.runner import fidelity
+from mrc_testbed.testbed.runner.fidelity import MachineWatch
 from tests.captures import every_vector, pcap
 from tests.recorded import DISSECTED, ECMP_FABRICS, FABRICS, FOLDER, PLAN, Recording, named
 from tests.tshark import parsed, read_fields

@@ -12,17 +12,17 @@ import pytest
 import typer
 from test_checks_folder import RunFolder
 
-from testbed.app import run as runner
-from testbed.checks.record import load_record
-from testbed.commands.replay import replay
-from testbed.errors import ExitCode, UsageError
-from testbed.report.facts import fault_rows
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.files import RecordError
-from testbed.rundir.planned import plan_document, recorded_scenario
-from testbed.scenario import Occurrence, Scenario, load_scenario_text
-from testbed.scenario.faults import KINDS
-from topos.plan import build_plan
+from mrc_testbed.testbed.app import run as runner
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.commands.replay import replay
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.report.facts import fault_rows
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.planned import plan_document, recorded_scenario
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.topos.plan import build_plan
 
 TEXT = """\
 name: small

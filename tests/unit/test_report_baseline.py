@@ -11,14 +11,14 @@ from test_checks_judge import break_off
 from test_checks_outage import stall
 from test_compare_transports import DYING, TCP, variant
 
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Verdict
-from testbed.pages.report.data import drawn
-from testbed.pages.report.samples import read_samples
-from testbed.pages.report.write import report_text
-from testbed.report import facts
-from testbed.report.summary import summary_text
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.pages.report.data import drawn
+from mrc_testbed.testbed.pages.report.samples import read_samples
+from mrc_testbed.testbed.pages.report.write import report_text
+from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.summary import summary_text
 
 
 def tcp(folder: Path) -> RunRecord:

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from recorded import add_flows, record_run
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 
-from testbed.errors import ScenarioError, UsageError
-from testbed.fabric.port_counts import PortCounts
-from testbed.report import Run, load_run
-from testbed.report.frames import schema
-from testbed.report.frames.schema import TABLES
-from testbed.rundir.files import RecordError
-from testbed.rundir.results import point_latest
-from testbed.rundir.tables import CSV_TABLES, PORTS, ROUTES, Table
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.fabric.port_counts import PortCounts
+from mrc_testbed.testbed.report import Run, load_run
+from mrc_testbed.testbed.report.frames import schema
+from mrc_testbed.testbed.report.frames.schema import TABLES
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.results import point_latest
+from mrc_testbed.testbed.rundir.tables import CSV_TABLES, PORTS, ROUTES, Table
 
 pytestmark = pytest.mark.slow
 
@@ -263,7 +263,7 @@ def test_runs_are_found_by_name(folder: Path, tmp_path: Path, monkeypatch: pytes
 
 def test_pandas_is_loaded_when_a_frame_is_asked_for(folder: Path) -> None:
     script = (
-        "import sys\nfrom testbed.report import load_run\n"
+        "import sys\nfrom mrc_testbed.testbed.report import load_run\n"
         f"run = load_run({str(folder)!r})\nprint(run.verdict, 'pandas' in sys.modules)\n"
         "run.waits\nprint('pandas' in sys.modules)"
     )

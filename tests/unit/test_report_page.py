@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from test_checks_folder import HOSTS, LINK, RunFolder, at, ev, phase
 
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import CheckResult, Fidelity, Status, Verdict
-from testbed.checks.scale import amount
-from testbed.checks.windows import outages
-from testbed.expect.vocabulary import Dimension
-from testbed.pages.report.clock import Clock, clock_of
-from testbed.pages.report.data import drawn, texts
-from testbed.pages.report.faults import fault_bands, touched
-from testbed.pages.report.samples import PortSamples, read_samples
-from testbed.pages.report.steps import step_charts, worst_words
-from testbed.pages.report.story import story
-from testbed.pages.report.tables import occurrence_table
-from testbed.pages.report.timelines import timelines
-from testbed.pages.report.topology import drawing
-from testbed.report.facts import headline, measured_words
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
+from mrc_testbed.testbed.pages.report.data import drawn, texts
+from mrc_testbed.testbed.pages.report.faults import fault_bands, touched
+from mrc_testbed.testbed.pages.report.samples import PortSamples, read_samples
+from mrc_testbed.testbed.pages.report.steps import step_charts, worst_words
+from mrc_testbed.testbed.pages.report.story import story
+from mrc_testbed.testbed.pages.report.tables import occurrence_table
+from mrc_testbed.testbed.pages.report.timelines import timelines
+from mrc_testbed.testbed.pages.report.topology import drawing
+from mrc_testbed.testbed.report.facts import headline, measured_words
 
 SAMPLES_HEAD = "t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops\n"
 
@@ -324,7 +324,7 @@ def test_recovery_has_a_row_a_fault_and_a_row_a_occurrence(tmp_path: Path) -> No
 
 
 def test_the_page_says_how_to_run_it_again_and_what_the_folder_holds(tmp_path: Path) -> None:
-    from testbed.pages.report.write import write_report
+    from mrc_testbed.testbed.pages.report.write import write_report
 
     folder = tmp_path / "a run"
     folder.mkdir()

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_checks_folder import HOSTS, RunFolder, at
 
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.windows import outages
-from testbed.pages.report.clock import Clock, clock_of
-from testbed.pages.report.downsample import MOST_VALUES, downsampled, groups
-from testbed.pages.report.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goodput_views
-from testbed.pages.report.losses import losses
-from testbed.pages.report.samples import PortSamples
-from testbed.pages.report.variation import MIXED, Timeline, bounded
-from testbed.rundir import tables
-from testbed.rundir.packed import PackedRows
-from testbed.rundir.tables import CsvTable, PortSample, Received, RowT
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
+from mrc_testbed.testbed.pages.report.downsample import MOST_VALUES, downsampled, groups
+from mrc_testbed.testbed.pages.report.goodput import FROM_FLOWS, FROM_PORTS, MOST_LINES, goodput_views
+from mrc_testbed.testbed.pages.report.losses import losses
+from mrc_testbed.testbed.pages.report.samples import PortSamples
+from mrc_testbed.testbed.pages.report.variation import MIXED, Timeline, bounded
+from mrc_testbed.testbed.rundir import tables
+from mrc_testbed.testbed.rundir.packed import PackedRows
+from mrc_testbed.testbed.rundir.tables import CsvTable, PortSample, Received, RowT
 
 FLOWS = """\
 name: two
@@ -149,7 +149,7 @@ def test_stretches_that_are_fine_stay_so_as_far_as_they_may(
 
 
 def test_too_many_lines_become_a_median_with_a_range(record: RunRecord) -> None:
-    from testbed.pages.report.goodput import _crowd
+    from mrc_testbed.testbed.pages.report.goodput import _crowd
 
     lines = [{"name": f"h{n}", "v": [n, None]} for n in range(MOST_LINES + 1)]
     assert _crowd(lines) == {"name": "median of 17", "v": [8, None], "lo": [0, None], "hi": [16, None]}

@@ -9,13 +9,13 @@ from rich.table import Table
 from test_checks_folder import HOSTS, LINK, PLAN, SECOND, RunFolder, fault
 from test_checks_metrics import cold
 
-from testbed.app.judge import judge_folder
-from testbed.checks.fault_drops import FaultDrops, drops_of
-from testbed.checks.record import load_record
-from testbed.report.console import PatientConsole
-from testbed.report.facts import fault_rows
-from testbed.report.packet_facts import packet_lines
-from testbed.report.summary import render_summary, summary_text
+from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.checks.fault_drops import FaultDrops, drops_of
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.facts import fault_rows
+from mrc_testbed.testbed.report.packet_facts import packet_lines
+from mrc_testbed.testbed.report.summary import render_summary, summary_text
 
 
 def shown(folder: RunFolder, tmp_path: Path, width: int = 100) -> str:

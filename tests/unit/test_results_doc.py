@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from recorded import add_flows, record_run
 
-from testbed.report.frames import schema
-from testbed.report.frames.schema import TABLES
-from testbed.rundir.tables import Table
+from mrc_testbed.testbed.report.frames import schema
+from mrc_testbed.testbed.report.frames.schema import TABLES
+from mrc_testbed.testbed.rundir.tables import Table
 from tests import documented
 
 AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "history", "events")

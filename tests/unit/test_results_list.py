@@ -12,15 +12,15 @@ import pytest
 from calls import Call
 from outcomes import outcome
 
-from testbed.app import removal
-from testbed.app.removal import RunSelection, parse_age, remove, selected
-from testbed.checks.judge import write_verdict
-from testbed.checks.result import Status
-from testbed.errors import RunError, UsageError
-from testbed.report.listing import age_words, runs_table, size_words
-from testbed.report.runs import RunState, listed_run, listed_runs
-from testbed.rundir.ownership import OWNER
-from testbed.rundir.results import LATEST, began_s, create_folder, point_latest
+from mrc_testbed.testbed.app import removal
+from mrc_testbed.testbed.app.removal import RunSelection, parse_age, remove, selected
+from mrc_testbed.testbed.checks.judge import write_verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.report.listing import age_words, runs_table, size_words
+from mrc_testbed.testbed.report.runs import RunState, listed_run, listed_runs
+from mrc_testbed.testbed.rundir.ownership import OWNER
+from mrc_testbed.testbed.rundir.results import LATEST, began_s, create_folder, point_latest
 
 DAY = 86400
 NAMES = [f"2026010{day}T120000Z-small" for day in (1, 2, 3, 4)]

@@ -16,15 +16,15 @@ import pytest
 from calls import Call
 from recorded import record_run
 
-from testbed.errors import RunError, UsageError
-from testbed.rundir import lock, ownership
-from testbed.rundir.ownership import LOCK, OWNER, abandoned, being_written, claimed, is_running, writer_of
-from testbed.rundir.scratch import CELL, remove_left, scratch
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.rundir import lock, ownership
+from mrc_testbed.testbed.rundir.ownership import LOCK, OWNER, abandoned, being_written, claimed, is_running, writer_of
+from mrc_testbed.testbed.rundir.scratch import CELL, remove_left, scratch
 
 HOLDS = """
 import sys
 from pathlib import Path
-from testbed.rundir.ownership import claimed
+from mrc_testbed.testbed.rundir.ownership import claimed
 with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -34,7 +34,7 @@ name: tiny
 fabric: {planes: 1, t0_groups: 1, t1: 1, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}
 workload: [{write: {pairs: [h0->h1], for: 1s}}]
 """
-ASKS = "import sys; from testbed.cli import main; sys.argv[0] = 'mrc-testbed'; main()"
+ASKS = "import sys; from mrc_testbed.testbed.cli import main; sys.argv[0] = 'mrc-testbed'; main()"
 IN_ANOTHER_PID_NAMESPACE = ("unshare", "--fork", "--pid", "--kill-child")
 IN_A_CONTAINER = ("unshare", "--fork", "--pid", "--kill-child", "--mount-proc")
 needs_root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="makes namespaces")

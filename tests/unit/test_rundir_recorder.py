@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from testbed.errors import ExitCode, RunError, UsageError
-from testbed.rundir import files, results
-from testbed.rundir.files import read_lines
-from testbed.rundir.ownership import OWNER, abandoned, claimed, hand_over
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
+from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.rundir import files, results
+from mrc_testbed.testbed.rundir.files import read_lines
+from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, claimed, hand_over
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, Completion, Sample
 
 
 @pytest.fixture

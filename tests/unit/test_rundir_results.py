@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from calls import Call
 
-from testbed.errors import RunError, UsageError
-from testbed.rundir.results import LATEST, began_s, point_latest, run_folder, run_folders, runs_among
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.rundir.results import LATEST, began_s, point_latest, run_folder, run_folders, runs_among
 
 NEW, OLD = "20260102T030405Z-small", "20260101T030405Z-small"
 

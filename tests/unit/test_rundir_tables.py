@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from testbed.rundir.files import RecordError
-from testbed.rundir.packed import PackedRows, packed_rows, read_rows
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import COMPLETIONS, CSV_TABLES, MESSAGES, WAITS, CsvTable, Wait
 
 
 def rows_of(table: CsvTable[Any]) -> list[Any]:

@@ -10,14 +10,14 @@ from typing import cast
 import pytest
 from fakes import FakeClock
 
-from testbed.errors import RunError
-from testbed.pcap.raw import FrameKind, RawCapture
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.runner.captures import Captures, Taps
-from testbed.runner.clocks import both_clocks
-from testbed.runner.loop import RealTimeLoop
-from testbed.scenario.captures import CaptureWindow, LinkCapture
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.pcap.raw import FrameKind, RawCapture
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.runner.captures import Captures, Taps
+from mrc_testbed.testbed.runner.clocks import both_clocks
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.scenario.captures import CaptureWindow, LinkCapture
 from tests.rings import WALL_AHEAD_NS, Passing, block
 
 S = 10**9

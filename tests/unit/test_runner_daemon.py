@@ -12,23 +12,23 @@ from typing import IO, Any, cast
 
 import pytest
 
-from testbed.errors import RunError
-from testbed.fabric.fabric import Fabric
-from testbed.fabric.forker import Child
-from testbed.fabric.options import FabricOptions
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.results import create_folder
-from testbed.runner import daemon as daemon_module
-from testbed.runner.daemon import DaemonProcess
-from testbed.runner.denylist import Controller
-from testbed.runner.loop import RealTimeLoop
-from testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
-from testbed.runner.team import Team
-from testbed.scenario import load_scenario_text
-from testbed.workloads.collective import Terms
-from testbed.workloads.job import JobPlan
-from testbed.workloads.steps import ALL, Exchange, StepJob
-from topos.plan import build_plan
+from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.forker import Child
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import create_folder
+from mrc_testbed.testbed.runner import daemon as daemon_module
+from mrc_testbed.testbed.runner.daemon import DaemonProcess
+from mrc_testbed.testbed.runner.denylist import Controller
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.testbed.workloads.steps import ALL, Exchange, StepJob
+from mrc_testbed.topos.plan import build_plan
 
 PLAYER = r"""
 import json, os, select, signal, socket, sys, time

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from testbed.fabric.port_counts import COUNTS, LateArrivals, PortCounts, counts_of
-from testbed.runner import fidelity
-from testbed.runner.fidelity import MachineWatch
-from testbed.runner.link_lateness import LinkLateness
-from testbed.runner.port_rates import ShapeWatch
-from topos.shape import burst_bytes
+from mrc_testbed.testbed.fabric.port_counts import COUNTS, LateArrivals, PortCounts, counts_of
+from mrc_testbed.testbed.runner import fidelity
+from mrc_testbed.testbed.runner.fidelity import MachineWatch
+from mrc_testbed.testbed.runner.link_lateness import LinkLateness
+from mrc_testbed.testbed.runner.port_rates import ShapeWatch
+from mrc_testbed.topos.shape import burst_bytes
 
 S = 1_000_000_000
 RATE_BPS = 8_000_000

@@ -6,7 +6,7 @@ import time
 import pytest
 from fakes import FakeClock
 
-from testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from measuring import Bench, FakeWatch, S, cut, loss
 
-from testbed.fabric.options import FabricOptions
-from topos.shape import WIRE_BYTES
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.shape import WIRE_BYTES
 
 
 def document(bench: Bench, name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from measuring import Bench, S, cold, cut, denied, loss, two
 
-from testbed.errors import FabricError
+from mrc_testbed.testbed.errors import FabricError
 
 
 @cut

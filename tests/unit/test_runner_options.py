@@ -10,10 +10,10 @@ import pytest
 from test_capabilities import ALL
 from test_scenario_mistakes import HEAD, LINK
 
-from testbed.app import run
-from testbed.errors import ExitCode, MissingCapability
-from testbed.fabric import capabilities, sandbox
-from testbed.fabric.capabilities import (
+from mrc_testbed.testbed.app import run
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability
+from mrc_testbed.testbed.fabric import capabilities, sandbox
+from mrc_testbed.testbed.fabric.capabilities import (
     HASH_SEED,
     KERNEL_DELAY,
     MULTIPATH,
@@ -22,12 +22,12 @@ from testbed.fabric.capabilities import (
     TCP_RTO_MIN,
     Capability,
 )
-from testbed.fabric.path_order import cpu_mask
-from testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
-from testbed.runner import environment
-from testbed.runner.environment import describe
-from testbed.runner.options import fabric_options, path_order_warnings, path_order_words, switch_words
-from testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.fabric.path_order import cpu_mask
+from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from mrc_testbed.testbed.runner import environment
+from mrc_testbed.testbed.runner.environment import describe
+from mrc_testbed.testbed.runner.options import fabric_options, path_order_warnings, path_order_words, switch_words
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 
 PRESENT = [*ALL, Capability(PORT_PROGRAM, True, False, "no marks", "make setup")]
 ABSENT = [*ALL, Capability(PORT_PROGRAM, False, False, "no marks", "make setup", "clang is missing")]

@@ -8,15 +8,15 @@ import pytest
 from fakes import FakeClock
 from rich.console import Console
 
-from testbed.faults.schedule import inject
-from testbed.live.choose import progress_for
-from testbed.report import console as console_module
-from testbed.report.console import LOG_WIDTH, PatientConsole, open_console
-from testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
-from testbed.runner.loop import RealTimeLoop
-from testbed.runner.progress import PlainLines, ProgressGroup, Silent
-from testbed.scenario import Occurrence, load_scenario_text
-from testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.faults.schedule import inject
+from mrc_testbed.testbed.live.choose import progress_for
+from mrc_testbed.testbed.report import console as console_module
+from mrc_testbed.testbed.report.console import LOG_WIDTH, PatientConsole, open_console
+from mrc_testbed.testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
+from mrc_testbed.testbed.runner.progress import PlainLines, ProgressGroup, Silent
+from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
 
 CUT = FaultDone(inject(Occurrence("cut", 0, KINDS["link-down"], ("h0:p0-t0-0",), 1, 2, ("h0:p0-t0-0",))), 1)
 

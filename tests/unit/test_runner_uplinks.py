@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.ecmp import PlainFlow
-from testbed.runner.uplinks import uplinks_of
-from testbed.workloads.job import JobPlan, QpSpec
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.runner.uplinks import uplinks_of
+from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 
 SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 PLAN = build_plan(SHAPE, Routing.ECMP_STATIC)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import MESSAGES, AcknowledgedMessage
-from testbed.runner.events import FlowsMoved, RunEvent, StepsDone
-from testbed.runner.progress import Silent
-from testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import MESSAGES, AcknowledgedMessage
+from mrc_testbed.testbed.runner.events import FlowsMoved, RunEvent, StepsDone
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.watch import FlowWatch, StepWatch, Watch, watch_for
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 S = 10**9
 TENTH = S // 10

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from testbed.errors import FabricError, RunError
-from testbed.fabric import nodes, prompt, running
-from testbed.fabric.prompt import Failed
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError, RunError
+from mrc_testbed.testbed.fabric import nodes, prompt, running
+from mrc_testbed.testbed.fabric.prompt import Failed
+from mrc_testbed.topos.plan import Plan
 
 SUPERVISOR = """
 import os, subprocess

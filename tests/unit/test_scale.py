@@ -11,18 +11,18 @@ from calls import Call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.core.config import EndpointConfig
-from hosts.core.timing import Timing
-from testbed.app.run import run_scenario
-from testbed.errors import ExitCode, ScenarioError
-from testbed.expect import parse_expectation
-from testbed.report.console import PatientConsole
-from testbed.report.frames.run import load_run
-from testbed.rundir.planned import recorded_scenario
-from testbed.scenario import Scenario, load_scenario
-from testbed.scenario.faults import KINDS
-from testbed.scenario.scale import _kinds, scaled_expectation, scaled_ns
-from testbed.scenario.units import RATE
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.expect import parse_expectation
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.frames.run import load_run
+from mrc_testbed.testbed.rundir.planned import recorded_scenario
+from mrc_testbed.testbed.scenario import Scenario, load_scenario
+from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.scenario.scale import _kinds, scaled_expectation, scaled_ns
+from mrc_testbed.testbed.scenario.units import RATE
 
 SMALL = Path(__file__).parent / "small_virtual.yaml"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from testbed.scenario import EndpointSettings
-from testbed.scenario.faults import KINDS, Effect, entry_models
-from testbed.scenario.faults.chaos import parts
+from mrc_testbed.testbed.scenario import EndpointSettings
+from mrc_testbed.testbed.scenario.faults import KINDS, Effect, entry_models
+from mrc_testbed.testbed.scenario.faults.chaos import parts
 
 PAGE = (Path(__file__).parents[2] / "docs/scenario.md").read_text(encoding="utf-8")
 AT_ENTRIES = {"at", "name"}

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scenario_mistakes import VALUES, mistakes
 
-from testbed.errors import ScenarioError
-from testbed.scenario import load_scenario_text, scenario_json_schema
-from testbed.workloads.flows import Flow
-from topos.plan import build_plan
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schema
+from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.topos.plan import build_plan
 
 S = 10**9
 HEAD = """\

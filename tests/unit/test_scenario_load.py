@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from testbed.errors import ScenarioError
-from testbed.scenario import (
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import (
     load_scenario,
     load_scenario_text,
     parse_paths,
     scenario_json_schema,
 )
-from testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
-from testbed.scenario.faults.kinds.switches import SwitchReboot
-from testbed.workloads.collective import Terms
-from testbed.workloads.fairness import line_rate
-from testbed.workloads.steps import ALL, Compute, Exchange
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
+from mrc_testbed.testbed.scenario.faults.kinds.switches import SwitchReboot
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 MINIMAL = "name: small\nfabric: {}\nworkload:\n  - train: {steps: 10, compute: 100ms, allreduce: 4MiB}\n"
@@ -216,16 +216,17 @@ def test_the_schema_speaks_the_words_of_the_file() -> None:
 
 
 def test_the_package_is_light_until_a_scenario_is_loaded() -> None:
-    code = "import sys, testbed.scenario; print([m for m in ('pydantic', 'ruamel.yaml', 'rich') if m in sys.modules])"
+    code = "import sys, mrc_testbed.testbed.scenario\n"
+    code += "print([m for m in ('pydantic', 'ruamel.yaml', 'rich') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_the_package_has_no_other_names() -> None:
-    import testbed.scenario
+    import mrc_testbed.testbed.scenario
 
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = testbed.scenario.nothing
+        _ = mrc_testbed.testbed.scenario.nothing
 
 
 def test_the_estimate_follows_the_ring() -> None:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import outcome
 
-from testbed.app import run as run_module
-from testbed.app.batch import Repetitions, load_cases
-from testbed.errors import ScenarioError, UsageError
-from testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
-from testbed.scenario.axes import Sweep
-from testbed.scenario.keys import short_names
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.keys import short_names
 
 TEXT = """\
 name: small

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from testbed.errors import ExitCode, ScenarioError
-from testbed.scenario import load_scenario, load_scenario_text, render_problems
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.scenario import load_scenario, load_scenario_text, render_problems
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEAD = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.errors import ScenarioError
-from testbed.scenario import load_scenario_text, scenario_json_schema
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schema
 
 TEXT = """\
 name: small

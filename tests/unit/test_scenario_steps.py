@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scenario_mistakes import VALUES, mistakes
 
-from testbed.errors import ScenarioError
-from testbed.scenario import load_scenario_text, scenario_json_schema
-from testbed.scenario.workloads import WORKLOAD_KINDS
-from testbed.workloads.collective import Terms
-from testbed.workloads.flows import Flow
-from testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, Together
-from topos.plan import build_plan
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schema
+from mrc_testbed.testbed.scenario.workloads import WORKLOAD_KINDS
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, Together
+from mrc_testbed.topos.plan import build_plan
 
 MS = 1_000_000
 HEAD = """\

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_scenario_mistakes import mistakes, told
 
-from testbed.scenario import Occurrence, Scenario, load_scenario_text
-from testbed.scenario.faults import KINDS, Target, read_occurrences
-from testbed.scenario.faults.names import wrong_name
-from testbed.scenario.faults.selection import CLASSES, FITTING
-from testbed.scenario.transports import FabricLayout, TransportKind
-from testbed.scenario.warnings import scenario_warnings
-from testbed.workloads.fairness import line_rate
-from topos.fold import fold, fold_all
-from topos.plan import Routing
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS, Target, read_occurrences
+from mrc_testbed.testbed.scenario.faults.names import wrong_name
+from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
+from mrc_testbed.testbed.scenario.transports import FabricLayout, TransportKind
+from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.workloads.fairness import line_rate
+from mrc_testbed.topos.fold import fold, fold_all
+from mrc_testbed.topos.plan import Routing
 
 TEXT = """\
 name: small

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.scenario.units import (
+from mrc_testbed.testbed.scenario.units import (
     DURATION,
     RATE,
     SHARE,

@@ -12,11 +12,11 @@ from outcomes import outcome
 from test_scenario_mistakes import mistakes as mistakes_of
 from test_scenario_mistakes import told
 
-from testbed.app import run as run_module
-from testbed.app.batch import load_cases
-from testbed.checks.result import Status
-from testbed.errors import ScenarioError, UsageError
-from testbed.scenario import (
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.app.batch import load_cases
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.scenario import (
     Cell,
     in_brackets,
     load_cells,
@@ -25,11 +25,11 @@ from testbed.scenario import (
     load_scenario_text,
     scenario_json_schema,
 )
-from testbed.scenario.axes import Sweep
-from testbed.scenario.shipped import shipped
-from testbed.scenario.transports import TransportKind, WorldKind
-from testbed.scenario.variants import shipped_sets, variant_set
-from topos.fold import fold
+from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.variants import shipped_sets, variant_set
+from mrc_testbed.topos.fold import fold
 
 HEAD = """\
 name: small

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_scenario_mistakes import HEAD, LINK, fault, mistakes, two
 
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 
 @pytest.mark.parametrize(

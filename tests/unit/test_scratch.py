@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from calls import Call
 
-from testbed.rundir.scratch import CELL, HUNT, LOCK, remove_left, scratch
+from mrc_testbed.testbed.rundir.scratch import CELL, HUNT, LOCK, remove_left, scratch
 
 HOLDS = """
 import sys
-from testbed.rundir.scratch import CELL, scratch
+from mrc_testbed.testbed.rundir.scratch import CELL, scratch
 with scratch(CELL) as made:
     print(made.path, flush=True)
     sys.stdin.read()
 """
 LEAVES = """
 import os, subprocess, sys
-from testbed.rundir.scratch import CELL, scratch
+from mrc_testbed.testbed.rundir.scratch import CELL, scratch
 with scratch(CELL) as made:
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.Popen(["sleep", "60"], pass_fds=[made.lock], **quiet)

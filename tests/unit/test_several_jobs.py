@@ -8,23 +8,23 @@ import pytest
 from test_checks_folder import SCENARIO, RunFolder, at
 from test_runner_watch import Told
 
-from testbed.checks.builtin import FINISHED
-from testbed.checks.figure import ask
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status
-from testbed.checks.wire_time import wire_times
-from testbed.errors import ScenarioError
-from testbed.pages.report.clock import clock_of
-from testbed.pages.report.steps import step_charts, worst_words
-from testbed.pages.report.story import story
-from testbed.report.frames.run import Run
-from testbed.report.summary import summary_text
-from testbed.rundir.recorder import Recorder
-from testbed.rundir.tables import Wait
-from testbed.runner.watch import watch_for
-from testbed.scenario import load_scenario_text
-from topos.plan import build_plan
+from mrc_testbed.testbed.checks.builtin import FINISHED
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.wire_time import wire_times
+from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.pages.report.clock import clock_of
+from mrc_testbed.testbed.pages.report.steps import step_charts, worst_words
+from mrc_testbed.testbed.pages.report.story import story
+from mrc_testbed.testbed.report.frames.run import Run
+from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import Wait
+from mrc_testbed.testbed.runner.watch import watch_for
+from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.topos.plan import build_plan
 
 TRAIN = "- train: {steps: 8, compute: 100ms, allreduce: 2MiB}"
 TWO = """\

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import ScenarioError, UsageError
-from testbed.scenario import load_scenario
-from testbed.scenario.shipped import CHECK_FILE, FOLDER, scenario_file, shipped, shipped_named
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario.shipped import CHECK_FILE, FOLDER, scenario_file, shipped, shipped_named
 
 ROOT = Path(__file__).parents[2]
 NAMES = [one.name for one in shipped()]
@@ -104,7 +104,10 @@ def test_what_is_neither_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_wheel_takes_the_folder() -> None:
     """hatch puts each of these beside the others, which is where `shipped` looks."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert {"testbed", "scenarios"} <= set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for folder in ("testbed", "scenarios"):
+        assert folder in wheel["only-include"]
+        assert wheel["sources"][folder] == f"mrc_testbed/{folder}"
 
 
 def test_a_wheel_holds_every_shipped_scenario(tmp_path: Path) -> None:
@@ -119,8 +122,8 @@ def test_a_wheel_holds_every_shipped_scenario(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
-    script = "from testbed.scenario.shipped import *; print(FOLDER, *(one.name for one in shipped()))"
+    script = "from mrc_testbed.testbed.scenario.shipped import *; print(FOLDER, *(one.name for one in shipped()))"
     listed = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path / "installed", capture_output=True, text=True, check=True
     )
-    assert listed.stdout.split() == [str(tmp_path / "installed/scenarios"), *NAMES]
+    assert listed.stdout.split() == [str(tmp_path / "installed/mrc_testbed/scenarios"), *NAMES]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.app.hunt.subject import HuntRequest, ImpossibleError, Subject
-from testbed.scenario import Occurrence, Scenario, load_scenario_text
-from testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest, ImpossibleError, Subject
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.faults import KINDS
 
 HEAD = """
 name: small

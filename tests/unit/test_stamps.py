@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.stamps import LOOK_NS, ArrivalClock
+from mrc_testbed.hosts.stamps import LOOK_NS, ArrivalClock
 
 MS = 1_000_000
 DELAY_NS = 20 * MS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.udp import MOST_STRANGERS, RxSocket
+from mrc_testbed.hosts.udp import MOST_STRANGERS, RxSocket
 
 
 class Flood:

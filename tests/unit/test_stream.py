@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from test_program import Memory
 
-from hosts.blocks import PERIOD
-from hosts.common.placed import PlacedBytes
-from hosts.program import Program, ProgramError
-from hosts.program_io import CompletedReport, IntervalReport, RankPrograms
-from hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
+from mrc_testbed.hosts.blocks import PERIOD
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.program import Program, ProgramError
+from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, RankPrograms
+from mrc_testbed.hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 
 MS = 1_000_000
 

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swept import FAIL, PASS, SMALL, SPOILT, keep, planned
 
-from testbed.app.batch import Repetitions, load_cases
-from testbed.errors import ExitCode, RunError, UsageError
-from testbed.rundir.files import RecordError
-from testbed.sweep.evidence import SUMMARY, pack, unpack
-from testbed.sweep.folder import SweepCell, SweepFolder
-from testbed.sweep.plan import plan_sweep
-from testbed.sweep.share import MOST_JOBS, job_matrix, share_of
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.sweep.evidence import SUMMARY, pack, unpack
+from mrc_testbed.testbed.sweep.folder import SweepCell, SweepFolder
+from mrc_testbed.testbed.sweep.plan import plan_sweep
+from mrc_testbed.testbed.sweep.share import MOST_JOBS, job_matrix, share_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,13 +12,13 @@ import pytest
 from calls import Call
 from swept import FAIL, MACHINE, PASS, RECORDED_SCENARIO, SPOILT, keep, planned, real_document
 
-from testbed.compare.comparison import compare
-from testbed.compare.runs import SIDE, ComparedRun, load_run
-from testbed.errors import ExitCode, UsageError
-from testbed.sweep import tables
-from testbed.sweep.evidence import unpack
-from testbed.sweep.folder import SweepFolder
-from testbed.sweep.gather import compared_runs, gather
+from mrc_testbed.testbed.compare.comparison import compare
+from mrc_testbed.testbed.compare.runs import SIDE, ComparedRun, load_run
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.sweep import tables
+from mrc_testbed.testbed.sweep.evidence import unpack
+from mrc_testbed.testbed.sweep.folder import SweepFolder
+from mrc_testbed.testbed.sweep.gather import compared_runs, gather
 
 AXIS = ("endpoint.ev_active=2,4",)
 

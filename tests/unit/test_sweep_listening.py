@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.sweep.address import SchedulerAddress
-from testbed.sweep.listening import open_address
+from mrc_testbed.testbed.sweep.address import SchedulerAddress
+from mrc_testbed.testbed.sweep.listening import open_address
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,16 +19,16 @@ import pytest
 from calls import Call
 from swept import planned
 
-from testbed.app.hunt.subject import HuntRequest
-from testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
-from testbed.errors import ExitCode, MissingCapability, UsageError
-from testbed.sweep import hunter, keys
-from testbed.sweep.cell import CellSpec, run_cell
-from testbed.sweep.drive import DriveLimits, SweepProgress, drive
-from testbed.sweep.engine import CellJob, Ended
-from testbed.sweep.engine_local import LocalEngine
-from testbed.sweep.folder import SweepFolder
-from testbed.sweep.placing import Placing, WorkerFacts, wants
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest
+from mrc_testbed.testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
+from mrc_testbed.testbed.errors import ExitCode, MissingCapability, UsageError
+from mrc_testbed.testbed.sweep import hunter, keys
+from mrc_testbed.testbed.sweep.cell import CellSpec, run_cell
+from mrc_testbed.testbed.sweep.drive import DriveLimits, SweepProgress, drive
+from mrc_testbed.testbed.sweep.engine import CellJob, Ended
+from mrc_testbed.testbed.sweep.engine_local import LocalEngine
+from mrc_testbed.testbed.sweep.folder import SweepFolder
+from mrc_testbed.testbed.sweep.placing import Placing, WorkerFacts, wants
 
 ROOT = Path(__file__).parents[2]
 SHELL = """#!/bin/sh
@@ -129,7 +129,7 @@ def test_nobody_waits_for_a_run_that_does_not_end_after_a_second_ctrl_c(tmp_path
 
 TIED = """\
 import os, signal, sys, time
-from testbed.sweep.tied import end_with
+from mrc_testbed.testbed.sweep.tied import end_with
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
 end_with(0)
 print("ready", flush=True)
@@ -150,7 +150,7 @@ def test_a_tied_process_ends_with_its_descriptor() -> None:
 @pytest.mark.slow
 def test_a_tied_run_ends_as_by_sigterm(tmp_path: Path) -> None:
     """A long run in virtual time: its folder has a verdict, and says why."""
-    command = [sys.executable, "-m", "testbed", "run", "quickstart", "--virtual", "-q"]
+    command = [sys.executable, "-m", "mrc_testbed", "run", "quickstart", "--virtual", "-q"]
     child = subprocess.Popen([*command, "--out", str(tmp_path), "--tied", "0"], cwd=ROOT, stdin=subprocess.PIPE)
     assert child.stdin
     while not list(tmp_path.glob("*/history.jsonl")):
@@ -316,7 +316,7 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path, stub: Callable[..., tuple[st
 
 def test_without_the_extra_one_line_names_it(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("scheduler", "engine_dask", "hunting"):
-        monkeypatch.delitem(sys.modules, f"testbed.sweep.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"mrc_testbed.testbed.sweep.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     on = ("--on", "tcp://127.0.0.1:9")
     for words in (("sweep", "run", str(planned(tmp_path, 1).path)), ("hunt", "hunts/training")):

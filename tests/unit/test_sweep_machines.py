@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from swept import SMALL, planned
 
-from testbed.app.batch import load_cases
-from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
-from testbed.errors import ExitCode, RunError, TestbedError, UsageError
-from testbed.report.outcome import RunOutcome
-from testbed.rundir import results
-from testbed.sweep.cell import CellSpec
-from testbed.sweep.document import cell_document
-from testbed.sweep.engine import CellJob
-from testbed.sweep.placing import WorkerFacts
+from mrc_testbed.testbed.app.batch import load_cases
+from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.errors import ExitCode, RunError, TestbedError, UsageError
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir import results
+from mrc_testbed.testbed.sweep.cell import CellSpec
+from mrc_testbed.testbed.sweep.document import cell_document
+from mrc_testbed.testbed.sweep.engine import CellJob
+from mrc_testbed.testbed.sweep.placing import WorkerFacts
 
 
 def outcome(code: ExitCode, caveat: str | None = None, spoiled: bool = False) -> RunOutcome:
@@ -92,8 +92,8 @@ def test_room_is_that_of_the_workers_which_carry_a_cell(
     tmp_path: Path, cpus: tuple[float | None, ...], running: tuple[float, ...], room: dict[float, bool]
 ) -> None:
     pytest.importorskip("distributed")
-    from testbed.sweep.address import SchedulerAddress
-    from testbed.sweep.engine_dask import DaskEngine
+    from mrc_testbed.testbed.sweep.address import SchedulerAddress
+    from mrc_testbed.testbed.sweep.engine_dask import DaskEngine
 
     folder = planned(tmp_path, 1)
 

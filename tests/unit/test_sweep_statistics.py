@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.compare.statistics import blocked_difference, blocked_ratio, difference, share_a_machine
+from mrc_testbed.testbed.compare.statistics import blocked_difference, blocked_ratio, difference, share_a_machine
 
 values = st.lists(st.floats(1, 100), min_size=2, max_size=5)
 

@@ -16,9 +16,9 @@ from recorded import record_run
 from rich.table import Table
 from rich.text import Text
 
-from testbed.live.terminal import _painted
-from testbed.report.console import PatientConsole
-from testbed.terminal import plain, say
+from mrc_testbed.testbed.live.terminal import _painted
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.terminal import plain, say
 from tests.captures import every_vector, pcapng
 
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.common.pacer import BURST_PACKETS
-from hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
-from topos.budget import LEAST_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
-from topos.cost import (
+from mrc_testbed.hosts.common.pacer import BURST_PACKETS
+from mrc_testbed.hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
+from mrc_testbed.topos.budget import LEAST_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
+from mrc_testbed.topos.cost import (
     CONGESTED,
     COSTS,
     LEAST_TURN_NS,
@@ -23,9 +23,9 @@ from topos.cost import (
     cpus,
     full_load,
 )
-from topos.fold import folded
-from topos.shape import MIN_RATE_BPS, Shape
-from topos.units import rate_text, time_text
+from mrc_testbed.topos.fold import folded
+from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.topos.units import rate_text, time_text
 
 QUICKSTART = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
 TWO_CORES = usual_capacity(MRC)

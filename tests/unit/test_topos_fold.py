@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topos.fold import fold, fold_all, folded
-from topos.plan import build_plan
-from topos.shape import Shape, ShapeError
+from mrc_testbed.topos.fold import fold, fold_all, folded
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape, ShapeError
 
 shapes = st.builds(
     Shape,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.fabric.commands import route_line
-from topos import plain
-from topos.plan import Plan, Route, RouteKind, Routing, build_plan
-from topos.shape import Shape
-from topos.usid import PathId
+from mrc_testbed.testbed.fabric.commands import route_line
+from mrc_testbed.topos import plain
+from mrc_testbed.topos.plan import Plan, Route, RouteKind, Routing, build_plan
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.usid import PathId
 
 unhurried = settings(deadline=None, max_examples=20)
 small = st.integers(1, 3)

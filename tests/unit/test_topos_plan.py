@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topos import names
-from topos.budget import count_routes
-from topos.plan import Host, Plan, RouteKind, build_plan
-from topos.shape import Shape
-from topos.usid import PathId
+from mrc_testbed.topos import names
+from mrc_testbed.topos.budget import count_routes
+from mrc_testbed.topos.plan import Host, Plan, RouteKind, build_plan
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.usid import PathId
 
 pytestmark = pytest.mark.slow
 

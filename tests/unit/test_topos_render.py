@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topos import usid
-from topos.export import plan_as_dict
-from topos.plan import Plan, Routing, build_plan
-from topos.render import drawing, svg, table
-from topos.shape import Shape
-from topos.units import count_text, plural, rate_text, time_text
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.export import plan_as_dict
+from mrc_testbed.topos.plan import Plan, Routing, build_plan
+from mrc_testbed.topos.render import drawing, svg, table
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
 pytestmark = pytest.mark.slow
 

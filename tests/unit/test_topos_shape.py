@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topos.shape import Shape, ShapeError
+from mrc_testbed.topos.shape import Shape, ShapeError
 
 QUICKSTART = {
     "planes": 4,

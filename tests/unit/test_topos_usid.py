@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topos import usid
-from topos.plan import build_plan
-from topos.shape import Shape
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 unhurried = settings(deadline=None, max_examples=40)
 planes = st.integers(0, 15)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
-from topos.shape import Shape
-from topos.usid import PathId
+from mrc_testbed.topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
+from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.usid import PathId
 
 BLOCK_BITS, UID_BITS, MAX_HOPS = 32, 16, 16
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.expect import parse_expectation
-from testbed.scenario import load_scenario
-from testbed.wireview.decode import dissector_path
+from mrc_testbed.testbed.expect import parse_expectation
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.wireview.decode import dissector_path
 from tests import documented, tutorial
 from tests.unit.test_workflow import assert_known, commands
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.run import run_scenario
-from testbed.checks.record import load_record
-from testbed.checks.unmet import unmet_faults
-from testbed.report.outcome import RunOutcome
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.unmet import unmet_faults
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 SCENARIO = """\
 name: small

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 from calls import Call
 
-from testbed import version
-from testbed.version import PLACE, checked_out, commit, version_line
+from mrc_testbed.testbed import version
+from mrc_testbed.testbed.version import PLACE, checked_out, commit, version_line
 
 ONE, OTHER = "1a2b3c4d" * 5, "9f8e7d6c" * 5
 BRANCH = "refs/heads/some/branch"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from testbed.app.run import run_scenario
-from testbed.checks.record import load_record
-from testbed.pcap.index import CaptureFile, read_index
-from testbed.scenario import load_scenario
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.packet import Packet, parse
-from testbed.wireview.record import Record
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.testbed.wireview.record import Record
 from tests.unit.test_virtual_run import folder_of, quiet
 
 CUT, PORT = "p0-t0-0:p0-t1-0", "h0:p0-t0-0"

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.attach import attach
-from testbed.app.pack import load_pack
-from testbed.app.shell import open_shell
-from testbed.commands.validate import _tell
-from testbed.compare.groups import grouped
-from testbed.compare.runs import load_runs
-from testbed.errors import ExitCode, UsageError
-from testbed.report.listing import runs_as_list, runs_table
-from testbed.report.pack import pack_as_dict, pack_markdown
-from testbed.report.runs import listed_run
-from testbed.scenario import load_cells, load_scenario
+from mrc_testbed.testbed.app.attach import attach
+from mrc_testbed.testbed.app.pack import load_pack
+from mrc_testbed.testbed.app.shell import open_shell
+from mrc_testbed.testbed.commands.validate import _tell
+from mrc_testbed.testbed.compare.groups import grouped
+from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.report.listing import runs_as_list, runs_table
+from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown
+from mrc_testbed.testbed.report.runs import listed_run
+from mrc_testbed.testbed.scenario import load_cells, load_scenario
 from tests.unit.test_virtual_run import SMALL, folder_of, run
 
 
@@ -78,7 +78,7 @@ def test_ctrl_c_ends_a_run_with_a_judged_folder(monkeypatch: pytest.MonkeyPatch,
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hosts.core.endpoint.Endpoint.handle_timeout", interrupt)
+    monkeypatch.setattr("mrc_testbed.hosts.core.endpoint.Endpoint.handle_timeout", interrupt)
     ended = run(tmp_path)
     assert ended.exit_code is ExitCode.INTERRUPTED
     assert ended.reason.endswith("the run was interrupted: interrupted by SIGINT")

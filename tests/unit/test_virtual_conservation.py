@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.fabric.port_rules import PortRule
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.port_cases import mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
 
 SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000_000, rtt_ns=200_000)
 PLAN = build_plan(SHAPE)

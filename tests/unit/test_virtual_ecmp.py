@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.common.ecmp import flow_hash, next_hop
-from hosts.rc import wire as rc
-from hosts.rc.peer import RcPeer
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.ecmp import hash_seed
-from testbed.fabric.port_rules import PortRule
+from mrc_testbed.hosts.common.ecmp import flow_hash, next_hop
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.hosts.rc.peer import RcPeer
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.ecmp import hash_seed
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
-from topos.plan import Routing
-from topos.shape import Shape
 
 SHAPE = Shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 FLOWS = 64

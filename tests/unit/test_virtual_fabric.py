@@ -6,11 +6,11 @@ import tracemalloc
 
 import pytest
 
-from hosts import wire
-from testbed.virtual import nic
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.virtual import nic
+from mrc_testbed.topos.plan import Routing
 from tests.port_cases import SMALL
 from tests.unit.virtual_stage import Got, Stage
-from topos.plan import Routing
 
 NS_PER_BYTE = 320
 """At 25 Mb/s."""

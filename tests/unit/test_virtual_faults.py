@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.errors import FabricError, MissingCapability
-from testbed.fabric.port_rules import PortRule
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Routing, build_plan
 from tests.port_cases import CORE, CORE_LINK, LAST_LINK, SMALL, mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
-from topos.plan import Routing, build_plan
 
 PACKET = mrc_packet(1)
 FRAME_NS = (len(PACKET) + 102) * 320

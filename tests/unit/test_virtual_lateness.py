@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.virtual.lateness import USUAL_NS, LateTurns, usual_lateness_ns
+from mrc_testbed.testbed.virtual.lateness import USUAL_NS, LateTurns, usual_lateness_ns
 
 MOST = 23
 """Medians that the latest turn can be late."""

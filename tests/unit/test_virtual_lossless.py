@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.fabric.thresholds import MarkingCurve, PauseThresholds
-from testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
-from testbed.virtual.port import BYTES_AT
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.fabric.thresholds import MarkingCurve, PauseThresholds
+from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
+from mrc_testbed.testbed.virtual.port import BYTES_AT
+from mrc_testbed.topos import names
+from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.test_virtual_port import RATES, Link, Offered, departures, packets
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
-from topos import names
-from topos.plan import Routing
-from topos.shape import Shape
 
 RATE_BPS, T_NS = 100_000_000_000, 13_000
 GROUPS = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=3, port_rate_bps=RATE_BPS, rtt_ns=T_NS)
@@ -105,7 +105,7 @@ def test_the_headroom_is_not_larger_than_it_has_to_be() -> None:
 
 
 def test_room_that_is_too_small_drops_and_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.virtual.fabric.headroom_bytes", lambda *_: 3000)
+    monkeypatch.setattr("mrc_testbed.testbed.virtual.fabric.headroom_bytes", lambda *_: 3000)
     there = stage(xoff=0.1, xon=0.05)
     for number in range(200):
         for source in ("h0", "h1", "h2", "h4", "h5"):

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import wire
-from testbed.fabric.port_counts import CHANGED, CUT, DROPPED, PASSED
-from testbed.fabric.thresholds import NEVER, PortLevels
-from testbed.virtual.lossless import PauseRules
-from testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
-from testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.port_counts import CHANGED, CUT, DROPPED, PASSED
+from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels
+from mrc_testbed.testbed.virtual.lossless import PauseRules
+from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Interface
 from tests.port_cases import mrc_packet
-from topos.plan import Interface
 
 HEADERS = MrcHeaders()
 DATA = mrc_packet(1)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from hosts import wire
-from testbed.fabric.port_rules import PortRule
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.topos.plan import Routing
 from tests.port_cases import BURSTS, LAST_LINK, PLAIN_BURSTS, RULE_CASES, STREAMS, Arrived, Burst, RuleCase, mrc_packet
 from tests.unit.virtual_stage import OPTIONS, Stage
-from topos.plan import Routing
 
 
 @pytest.mark.parametrize("burst", [*BURSTS, *PLAIN_BURSTS], ids=lambda burst: f"{'plain: ' * burst.plain}{burst.name}")

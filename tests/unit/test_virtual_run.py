@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.run import run_scenario
-from testbed.errors import ExitCode, ScenarioError
-from testbed.report.console import PatientConsole
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.planned import recorded_scenario
-from testbed.scenario import load_scenario
-from testbed.scenario.cells import load_cells
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.planned import recorded_scenario
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario.cells import load_cells
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -26,7 +26,7 @@ SMALL = HERE / "small_virtual.yaml"
 FIGURES = "02088f604e0a3bb7"
 """Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
 WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
-PYTHON = "import sys; from testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
+PYTHON = "import sys; from mrc_testbed.testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
 
 
 def quiet() -> PatientConsole:
@@ -56,7 +56,7 @@ def in_another_python(place: Path, hash_seed: int) -> Path:
     out = place / str(hash_seed)
     out.mkdir()
     command = [sys.executable, "-c", PYTHON, "run", str(SMALL), "--virtual", "-q", "--out", str(out)]
-    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     subprocess.run(command, env=environment, cwd=out, check=True, capture_output=True)
     return (out / "latest").resolve()
 
@@ -143,7 +143,7 @@ def test_an_endpoint_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest
     def fail(*_: object) -> None:
         raise ZeroDivisionError("of the endpoint")
 
-    monkeypatch.setattr("hosts.core.endpoint.Endpoint.handle_timeout", fail)
+    monkeypatch.setattr("mrc_testbed.hosts.core.endpoint.Endpoint.handle_timeout", fail)
     ended = run(tmp_path)
     assert ended.exit_code is ExitCode.INCONCLUSIVE
     assert "the endpoint failed: ZeroDivisionError: of the endpoint" in ended.reason

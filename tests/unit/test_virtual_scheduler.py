@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 
 def never() -> bool:

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.fabric.port_rules import PortRule
-from testbed.fabric.ring import RingPacket, block_of, packets_of
-from testbed.virtual.tap import VirtualTap
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.record import LINK_ETHERNET, Record
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.fabric.ring import RingPacket, block_of, packets_of
+from mrc_testbed.testbed.virtual.tap import VirtualTap
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.record import LINK_ETHERNET, Record
+from mrc_testbed.topos import usid
+from mrc_testbed.topos.plan import Routing
 from tests.port_cases import CORE_LINK, LAST_LINK, mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
-from topos import usid
-from topos.plan import Routing
 
 AHEAD_NS = 10**18
 WHOLE = 10_000

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from testbed.app.run import run_scenario
-from testbed.checks.record import load_record
-from testbed.fabric.options import FabricOptions
-from testbed.live.live import Live
-from testbed.live.model import LiveModel
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.planned import recorded_scenario
-from testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused
-from testbed.runner.loop import Loop
-from testbed.runner.virtual_loop import VirtualLoop
-from testbed.scenario import Scenario, load_scenario
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.live.live import Live
+from mrc_testbed.testbed.live.model import LiveModel
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.planned import recorded_scenario
+from mrc_testbed.testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
+from mrc_testbed.testbed.scenario import Scenario, load_scenario
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from tests.unit.test_virtual_run import SMALL, WITH_FIGURES, content, folder_of, quiet
 
 LINK = "p1-t0-0:p1-t1-3"

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from testbed.web import rpc, server, visitors
-from testbed.web.channel import Channel, Closed, socket_pair
-from testbed.web.sse_state import BYE, FRAME, PAST, SCENE, VERDICT, SseState
+from mrc_testbed.testbed.web import rpc, server, visitors
+from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
+from mrc_testbed.testbed.web.sse_state import BYE, FRAME, PAST, SCENE, VERDICT, SseState
 from tests.live_stage import TOKEN, LiveStage
 
 pytestmark = pytest.mark.slow

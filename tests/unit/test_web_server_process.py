@@ -20,23 +20,23 @@ from calls import Call
 from test_checks_folder import RunFolder
 from test_interactive import LINK, Hands
 
-from testbed.app import run as run_module
-from testbed.commands.web import wait_for_the_room
-from testbed.errors import ExitCode, FabricError, UsageError
-from testbed.fabric import capabilities
-from testbed.fabric.options import FabricOptions
-from testbed.report.outcome import RunOutcome
-from testbed.rundir.planned import plan_document
-from testbed.scenario import load_scenario, load_scenario_text
-from testbed.web import server_process
-from testbed.web.channel import Channel, socket_pair
-from testbed.web.rpc import ANSWER, ASK
-from testbed.web.scene import NOT_INTERACTIVE
-from testbed.web.server_process import ServerProcess
-from testbed.web.sse_state import FRAME
-from testbed.web.supervisor_end import BrowserScreen, RequestHandler
+from mrc_testbed.testbed.app import run as run_module
+from mrc_testbed.testbed.commands.web import wait_for_the_room
+from mrc_testbed.testbed.errors import ExitCode, FabricError, UsageError
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.planned import plan_document
+from mrc_testbed.testbed.scenario import load_scenario, load_scenario_text
+from mrc_testbed.testbed.web import server_process
+from mrc_testbed.testbed.web.channel import Channel, socket_pair
+from mrc_testbed.testbed.web.rpc import ANSWER, ASK
+from mrc_testbed.testbed.web.scene import NOT_INTERACTIVE
+from mrc_testbed.testbed.web.server_process import ServerProcess
+from mrc_testbed.testbed.web.sse_state import FRAME
+from mrc_testbed.testbed.web.supervisor_end import BrowserScreen, RequestHandler
+from mrc_testbed.topos.plan import build_plan
 from tests.live_stage import SMALL
-from topos.plan import build_plan
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +108,7 @@ def test_what_root_started_goes_on_as_nobody() -> None:
 
 def test_a_command_that_is_killed_leaves_no_server() -> None:
     program = (
-        "from testbed.web.server_process import ServerProcess; s = ServerProcess(None, False);"
+        "from mrc_testbed.testbed.web.server_process import ServerProcess; s = ServerProcess(None, False);"
         " print(s._process.pid, flush=True); input()"
     )
     command = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stdin=subprocess.PIPE)

@@ -8,13 +8,13 @@ import pytest
 from test_checks_flows import FlowFolder
 from test_checks_folder import HOSTS, RunFolder, at
 
-from testbed.checks.record import load_record
-from testbed.checks.result import Status
-from testbed.checks.wire_time import wire_times
-from testbed.workloads.collective import Terms
-from testbed.workloads.estimate import eager, earliest_completion_ns, earliest_ns, links_between
-from testbed.workloads.steps import ALL, Compute, Exchange, StepJob, Together
-from topos.shape import Shape
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.wire_time import wire_times
+from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.estimate import eager, earliest_completion_ns, earliest_ns, links_between
+from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob, Together
+from mrc_testbed.topos.shape import Shape
 
 SLOW = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=4_000_000, rtt_ns=60_000_000)
 PACKET_MS = 4238 * 8 / 4000

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from calls import Call
 
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.record import Record
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.record import Record
 from tests.captures import every_vector, pcap, pcapng
 
 FRAMES = every_vector()[:3]

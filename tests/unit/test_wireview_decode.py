@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from testbed.errors import UsageError
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.decode import decode, dissector_help, dissector_path
-from testbed.wireview.runs import runs, runs_text
-from testbed.wireview.select import PacketFilter, selection
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.decode import decode, dissector_help, dissector_path
+from mrc_testbed.testbed.wireview.runs import runs, runs_text
+from mrc_testbed.testbed.wireview.select import PacketFilter, selection
+from mrc_testbed.topos import usid
 from tests.captures import CONTROL_CLASS, TRIMMED_CLASS, frame, pcap, pcapng
 from tests.vectors import VECTORS
-from topos import usid
 
 pytestmark = pytest.mark.slow
 
@@ -321,7 +321,7 @@ def test_a_pipe_is_read(tmp_path):
     with path.open("rb") as file:
         reading = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
         done = subprocess.run(
-            [sys.executable, "-m", "testbed", "decode", "/dev/stdin", "--limit", "0"],
+            [sys.executable, "-m", "mrc_testbed", "decode", "/dev/stdin", "--limit", "0"],
             cwd=ROOT, stdin=reading.stdout, capture_output=True, text=True,
         )  # fmt: skip
         reading.wait()
@@ -416,4 +416,4 @@ def test_runs(mask, pairs, text):
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "testbed", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "mrc_testbed", *arguments], cwd=ROOT, capture_output=True, text=True)

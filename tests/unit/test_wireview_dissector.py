@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
-from testbed.wireview.decode import dissector_path
-from testbed.wireview.layers import BTH
-from testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.wireview.decode import dissector_path
+from mrc_testbed.testbed.wireview.layers import BTH
+from mrc_testbed.testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES
 from tests.captures import TRIMMED_CLASS, every_vector, frame, pcap
 from tests.tshark import dissected, parsed, readable_by_all, run_as_nobody, tshark
 from tests.vectors import VECTORS

@@ -9,9 +9,9 @@ from scapy.compat import raw
 from scapy.layers.inet import UDP
 from scapy.packet import Raw
 
-from hosts import wire
-from testbed.wireview import layers
-from testbed.wireview.names import OPCODES
+from mrc_testbed.hosts import wire
+from mrc_testbed.testbed.wireview import layers
+from mrc_testbed.testbed.wireview.names import OPCODES
 from tests.vectors import VECTORS, Vector
 
 u8, u16, u24, u32, u64 = (st.integers(0, (1 << bits) - 1) for bits in (8, 16, 24, 32, 64))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hosts.rc import wire
-from testbed.wireview.decode import decode
-from testbed.wireview.names import RC_OPCODES
-from testbed.wireview.select import PacketFilter
+from mrc_testbed.hosts.rc import wire
+from mrc_testbed.testbed.wireview.decode import decode
+from mrc_testbed.testbed.wireview.names import RC_OPCODES
+from mrc_testbed.testbed.wireview.select import PacketFilter
+from mrc_testbed.topos import plain
 from tests.captures import ETHERNET, ipv6, pcap, udp
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import T, pattern
 from tests.tshark import tshark
-from topos import plain
 
 pytestmark = pytest.mark.slow
 

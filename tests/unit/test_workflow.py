@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 from typer.main import get_command
 
-from testbed.cli import app
+from mrc_testbed.testbed.cli import app
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"

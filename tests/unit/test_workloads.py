@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Wire
 
-from hosts.operations import TAGS
-from hosts.program_io import StepReport
-from testbed.workloads.collective import Terms, part
-from testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
-from testbed.workloads.job import JobPlan
-from testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
-from topos.shape import Shape
+from mrc_testbed.hosts.operations import TAGS
+from mrc_testbed.hosts.program_io import StepReport
+from mrc_testbed.testbed.workloads.collective import Terms, part
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
+from mrc_testbed.topos.shape import Shape
 
 KINDS = sorted(COLLECTIVES)
 QUICKSTART = Shape(planes=4, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=20_000_000)
@@ -116,7 +116,7 @@ def test_nobody_overwrites_what_a_slow_rank_has_not_looked_at(kind: str, ranks: 
 
 def test_with_one_bank_a_slow_rank_would_be_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
-    monkeypatch.setattr("testbed.workloads.all_to_all.BANKS", 1)
+    monkeypatch.setattr("mrc_testbed.testbed.workloads.all_to_all.BANKS", 1)
     assert any(wrong(run(job("all-to-all", 3, 100, 6).plan(), lazy=0)))
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Wire
 
-from hosts.program_io import IntervalReport, Report
-from testbed.workloads.fairness import Demand, line_rate, max_min_shares
-from testbed.workloads.flows import Flow, flow_of, flows_ns, plan_flows
-from testbed.workloads.steady import Epoch, epochs, settle_ns
-from topos.shape import Shape
+from mrc_testbed.hosts.program_io import IntervalReport, Report
+from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
+from mrc_testbed.testbed.workloads.flows import Flow, flow_of, flows_ns, plan_flows
+from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
+from mrc_testbed.topos.shape import Shape
 
 MS = 1_000_000
 SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000, rtt_ns=1 * MS)

@@ -16,18 +16,18 @@ from outcomes import outcome
 from recorded import record_run
 from test_checks_folder import HOSTS, SCENARIO, RunFolder
 
-from testbed.app import run as runner
-from testbed.app import worlds as worlds_app
-from testbed.app.worlds import pairs_of_scenarios
-from testbed.compare.figures import RunFigures
-from testbed.compare.runs import load_runs
-from testbed.compare.tolerances import TOLERANCES, Tolerance
-from testbed.compare.worlds import Agreement, Reads, agreement
-from testbed.errors import MissingCapability
-from testbed.fabric import capabilities
-from testbed.report.outcome import RunOutcome
-from testbed.scenario import Scenario
-from testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.app import run as runner
+from mrc_testbed.testbed.app import worlds as worlds_app
+from mrc_testbed.testbed.app.worlds import pairs_of_scenarios
+from mrc_testbed.testbed.compare.figures import RunFigures
+from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.compare.tolerances import TOLERANCES, Tolerance
+from mrc_testbed.testbed.compare.worlds import Agreement, Reads, agreement
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.transports import WorldKind
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 VIRTUAL = SCENARIO.replace("name: small\n", "name: small\nworld: virtual\n")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hosts import wire
-from hosts.rc import wire as rc
-from testbed.checks.conservation import Books, Ledger, balance
-from testbed.fabric.ecmp import PlainFlow
-from testbed.fabric.options import FabricOptions
-from testbed.runner.books import port_books
-from testbed.virtual.fabric import VirtualFabric
-from testbed.virtual.nic import Nic
-from testbed.virtual.scheduler import Scheduler
+from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
+from mrc_testbed.testbed.fabric.ecmp import PlainFlow
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.runner.books import port_books
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.port_cases import SMALL
-from topos.plan import Routing, build_plan
-from topos.shape import Shape
 
 OPTIONS = FabricOptions("ifb", "endpoint", "port program")
 ROCE_PORT = 4791

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from hosts.common.placed import PlacedBytes
-from hosts.program import Program
-from hosts.program_io import RankPrograms, Report
-from testbed.workloads.job import JobPlan
+from mrc_testbed.hosts.common.placed import PlacedBytes
+from mrc_testbed.hosts.program import Program
+from mrc_testbed.hosts.program_io import RankPrograms, Report
+from mrc_testbed.testbed.workloads.job import JobPlan
 
 Way = tuple[str, int]
 """A QP, and the host that writes: data go from its source, empty messages also back."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.checks.record import load_record
-from testbed.report.frames.run import load_run
-from testbed.report.transport_words import transport_words
-from testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.report.frames.run import load_run
+from mrc_testbed.testbed.report.transport_words import transport_words
+from mrc_testbed.testbed.scenario import load_scenario_text
 from tests.generated.oracle import wrong_with
 
 INCAST = """

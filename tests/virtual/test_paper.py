@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.record import RunRecord
 from tests.emu.figures import events, shipped_run
 
 pytestmark = pytest.mark.slow

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.app.run import run_scenario
-from testbed.errors import ExitCode
-from testbed.report.console import PatientConsole
-from testbed.scenario import Scenario, load_scenario_text
-from testbed.scenario.transports import ANSWER_BYTES
-from testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.transports import ANSWER_BYTES
+from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
 
 STEPS_WITHIN, MESSAGES_WITHIN = 0.06, 0.02
 """As docs/scenario.md says."""

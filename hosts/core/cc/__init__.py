@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.core.cc.base import CongestionControl
-from hosts.core.cc.fixed import FixedWindow
-from hosts.core.cc.nscc import Nscc
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.core.cc.base import CongestionControl
+from mrc_testbed.hosts.core.cc.fixed import FixedWindow
+from mrc_testbed.hosts.core.cc.nscc import Nscc
+from mrc_testbed.hosts.core.timing import Timing
 
 ALGORITHMS: dict[str, Callable[[Timing], CongestionControl]] = {"fixed": FixedWindow, "nscc": Nscc}
 """By the name the configuration uses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.core.timing import Timing
 
 
 class FixedWindow:

@@ -8,7 +8,7 @@ in docs/protocol.md says why and what the difference is worth.
 
 from __future__ import annotations
 
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.core.timing import Timing
 
 REFERENCE_BDP_BYTES = 150_000
 """100 Gb/s x 12 us, for which htsim's constants hold: a = BDP / this. The testbed keeps bytes per BDP near the real

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hosts.core.evselect.adaptive import Adaptive
-from hosts.core.evselect.base import EvSelection
-from hosts.core.evselect.evset import EvSet
-from hosts.core.evselect.guard import Guard
-from hosts.core.evselect.spec import Spec
+from mrc_testbed.hosts.core.evselect.adaptive import Adaptive
+from mrc_testbed.hosts.core.evselect.base import EvSelection
+from mrc_testbed.hosts.core.evselect.evset import EvSet
+from mrc_testbed.hosts.core.evselect.guard import Guard
+from mrc_testbed.hosts.core.evselect.spec import Spec
 
 SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {"adaptive": Adaptive, "spec": Spec}
 """By the name the configuration uses."""

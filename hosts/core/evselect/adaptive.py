@@ -8,9 +8,9 @@ docs/decisions/0060-two-sets-of-skip-rules.md compares the two: what matters of 
 
 from __future__ import annotations
 
-from hosts.common.timers import NEVER
-from hosts.core.evselect.rotation import Rotation
-from hosts.core.paths import Path
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.evselect.rotation import Rotation
+from mrc_testbed.hosts.core.paths import Path
 
 MAX_PENALTY = 15
 """Most passes an EV in SKIP can owe (htsim's cap)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hosts.core.paths import Path
+from mrc_testbed.hosts.core.paths import Path
 
 NO_PLANE = -1
 """Instead of a plane: none has an EV that may carry data."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hosts.common.prng import Prng
-from hosts.core.config import EndpointConfig
-from hosts.core.evselect.base import EvSelection
-from hosts.core.evstate import EvInput
-from hosts.core.paths import Path
-from hosts.core.timing import Timing
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.evselect.base import EvSelection
+from mrc_testbed.hosts.core.evstate import EvInput
+from mrc_testbed.hosts.core.paths import Path
+from mrc_testbed.hosts.core.timing import Timing
 
 
 class EvSet:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.common.errors import PluginError
-from hosts.core.evselect.base import NO_PLANE, EvSelection
-from hosts.core.evselect.evset import EvSet
-from hosts.core.paths import Path
+from mrc_testbed.hosts.common.errors import PluginError
+from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection
+from mrc_testbed.hosts.core.evselect.evset import EvSet
+from mrc_testbed.hosts.core.paths import Path
 
 
 class Guard(EvSelection):

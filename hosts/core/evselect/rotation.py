@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts.common.timers import NEVER
-from hosts.core.evselect.base import NO_PLANE
-from hosts.core.evselect.evset import EvSet
-from hosts.core.evstate import EvState
-from hosts.core.paths import Path
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.core.evselect.base import NO_PLANE
+from mrc_testbed.hosts.core.evselect.evset import EvSet
+from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.core.paths import Path
 
 
 class _Ring:

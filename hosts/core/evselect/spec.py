@@ -9,8 +9,8 @@ for it. Then the EV is out of the rotation, so the turn it owes is one of the EV
 
 from __future__ import annotations
 
-from hosts.core.evselect.rotation import Rotation
-from hosts.core.paths import Path
+from mrc_testbed.hosts.core.evselect.rotation import Rotation
+from mrc_testbed.hosts.core.paths import Path
 
 
 class Spec(Rotation):

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed.app.hunt.search import Failure
-from testbed.app.hunt.shrink import Shrinking, Shrunk
-from testbed.app.hunt.simpler import simpler
-from testbed.app.hunt.subject import ImpossibleError, Subject
-from testbed.app.hunt.trial import Candidate
-from testbed.app.hunt.workers import HuntWorkers
-from testbed.app.run import run_scenario
-from testbed.checks.result import Status, Verdict
-from testbed.errors import MissingCapability, RunError
-from testbed.report.console import PatientConsole
-from testbed.rundir.files import write_whole
-from testbed.rundir.ownership import give
-from testbed.rundir.results import missing_folders
-from testbed.scenario import load_scenario
-from testbed.scenario.single_faults import SingleFault
+from mrc_testbed.testbed.app.hunt.search import Failure
+from mrc_testbed.testbed.app.hunt.shrink import Shrinking, Shrunk
+from mrc_testbed.testbed.app.hunt.simpler import simpler
+from mrc_testbed.testbed.app.hunt.subject import ImpossibleError, Subject
+from mrc_testbed.testbed.app.hunt.trial import Candidate
+from mrc_testbed.testbed.app.hunt.workers import HuntWorkers
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.errors import MissingCapability, RunError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.results import missing_folders
+from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.scenario.single_faults import SingleFault
 
 _MOST_TITLES = 8
 

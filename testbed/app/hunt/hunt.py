@@ -5,16 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.app.batch import stopping_as_ctrl_c
-from testbed.app.hunt.found import Smallest, confirm, print_line, run_it, show, shrink, unshrunk, write_scenario
-from testbed.app.hunt.progress import ProgressLine
-from testbed.app.hunt.search import Failure, Tally, certain, search
-from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import Candidate
-from testbed.app.hunt.workers import HuntWorkers, Workers
-from testbed.errors import ExitCode, UsageError
-from testbed.report.console import PatientConsole
-from testbed.rundir.results import missing_folders
+from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
+from mrc_testbed.testbed.app.hunt.found import (
+    Smallest,
+    confirm,
+    print_line,
+    run_it,
+    show,
+    shrink,
+    unshrunk,
+    write_scenario,
+)
+from mrc_testbed.testbed.app.hunt.progress import ProgressLine
+from mrc_testbed.testbed.app.hunt.search import Failure, Tally, certain, search
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
+from mrc_testbed.testbed.app.hunt.trial import Candidate
+from mrc_testbed.testbed.app.hunt.workers import HuntWorkers, Workers
+from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.results import missing_folders
 
 
 @dataclass(frozen=True, slots=True)

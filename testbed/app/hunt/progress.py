@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from testbed.app.hunt.search import Tally
-from testbed.app.pack import rough
-from testbed.report.console import PatientConsole
+from mrc_testbed.testbed.app.hunt.search import Tally
+from mrc_testbed.testbed.app.pack import rough
+from mrc_testbed.testbed.report.console import PatientConsole
 
 _LOG_EVERY_S = 30.0
 """Between lines where output is no terminal."""

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
-from testbed.app.hunt.workers import HuntWorkers
+from mrc_testbed.testbed.app.hunt.trial import BROKEN_OFF, Candidate, Outcome
+from mrc_testbed.testbed.app.hunt.workers import HuntWorkers
 
 _TOLD_EVERY_S = 1.0
 

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from testbed.app.hunt.subject import ImpossibleError, Subject
-from testbed.checks.judge import judge
-from testbed.checks.record import RunRecord, load_record
-from testbed.checks.result import Status, Verdict
-from testbed.checks.shown import NOTHING, shown
-from testbed.errors import RunError, ScenarioError, TestbedError, lack_of
-from testbed.expect.vocabulary import Severity
-from testbed.rundir.results import LOGS
-from testbed.runner.phases import RunJob, run_phases
-from testbed.runner.plugins import keep_plugins
-from testbed.runner.progress import Silent
-from testbed.runner.virtual_world import VirtualWorld
-from testbed.scenario import Scenario
-from testbed.scenario.loader import load_scenario_text
+from mrc_testbed.testbed.app.hunt.subject import ImpossibleError, Subject
+from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.shown import NOTHING, shown
+from mrc_testbed.testbed.errors import RunError, ScenarioError, TestbedError, lack_of
+from mrc_testbed.testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.rundir.results import LOGS
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.plugins import keep_plugins
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.loader import load_scenario_text
 
 BROKEN_OFF = "the run comes to its end"
 """The check that fails when the endpoint or the world raised an error."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from testbed.app.hunt.subject import HuntRequest, Subject
-from testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt
-from testbed.rundir.scratch import HUNT, scratch
+from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
+from mrc_testbed.testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt
+from mrc_testbed.testbed.rundir.scratch import HUNT, scratch
 
 LONGEST_S = 600.0
 """Of one try."""

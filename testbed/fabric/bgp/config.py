@@ -11,9 +11,9 @@ import shlex
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from testbed.fabric.options import BgpOptions, FabricOptions
-from topos import plain
-from topos.plan import Plan, Switch
+from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.topos import plain
+from mrc_testbed.topos.plan import Plan, Switch
 
 FRR = "/usr/lib/frr"
 RUN_FOLDER = "/var/run/frr"

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from testbed.errors import FabricError
-from testbed.fabric.bgp.config import RUN_FOLDER, start_script
-from testbed.fabric.options import FabricOptions
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.bgp.config import RUN_FOLDER, start_script
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.topos.plan import Plan
 
 
 class BgpDaemons:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from topos import names, plain
-from topos.plan import NextHop, Plan, Route, RouteKind, Switch
+from mrc_testbed.topos import names, plain
+from mrc_testbed.topos.plan import NextHop, Plan, Route, RouteKind, Switch
 
 
 def learned_routes(

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from testbed.errors import FabricError
-from testbed.fabric.batch import query
-from testbed.fabric.bgp.learned import learned_routes
-from testbed.fabric.options import FabricOptions
-from testbed.fabric.sandbox import network_of
-from topos.plan import Plan
+from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.batch import query
+from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
+from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.topos.plan import Plan
 
 LIMIT_S = 30
 """Time that BGP has to find all routes."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from testbed.lessons.kinds.choices import OneOf, SomeOf
-from testbed.lessons.kinds.kind import AnswerKind, Judgement, Unusable
-from testbed.lessons.kinds.names import Named, PathAddress, RetiredEv, TargetOf
-from testbed.lessons.kinds.numbers import InRange, Value
-from testbed.lessons.kinds.psns import FirstLost
-from testbed.lessons.kinds.texts import FreeText
-from testbed.lessons.reading import Keys
+from mrc_testbed.testbed.lessons.kinds.choices import OneOf, SomeOf
+from mrc_testbed.testbed.lessons.kinds.kind import AnswerKind, Judgement, Unusable
+from mrc_testbed.testbed.lessons.kinds.names import Named, PathAddress, RetiredEv, TargetOf
+from mrc_testbed.testbed.lessons.kinds.numbers import InRange, Value
+from mrc_testbed.testbed.lessons.kinds.psns import FirstLost
+from mrc_testbed.testbed.lessons.kinds.texts import FreeText
+from mrc_testbed.testbed.lessons.reading import Keys
 
 READERS: Mapping[str, Callable[[Keys], AnswerKind]] = MappingProxyType(
     {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from testbed.expect import did_you_mean
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.expression import ExpressionTerm
-from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
-from testbed.lessons.reading import Keys
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.expression import ExpressionTerm
+from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
+from mrc_testbed.testbed.lessons.reading import Keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.expression import ExpressionTerm
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.expression import ExpressionTerm
 
 
 @dataclass(frozen=True, slots=True)

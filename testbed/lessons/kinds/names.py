@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from testbed.checks.windows import NoData, fault_intervals
-from testbed.lessons.cells import InCell, split_cell
-from testbed.lessons.evidence import CellRun, Evidence, NotKnown
-from testbed.lessons.expression import ExpressionTerm
-from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
-from testbed.lessons.reading import Keys
-from testbed.scenario.denylist import parse_paths
-from topos.names import host_name, parse_host, parse_switch, switch_name
-from topos.usid import Segments, outer_address, split_outer
+from mrc_testbed.testbed.checks.windows import NoData, fault_intervals
+from mrc_testbed.testbed.lessons.cells import InCell, split_cell
+from mrc_testbed.testbed.lessons.evidence import CellRun, Evidence, NotKnown
+from mrc_testbed.testbed.lessons.expression import ExpressionTerm
+from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
+from mrc_testbed.testbed.lessons.reading import Keys
+from mrc_testbed.testbed.scenario.denylist import parse_paths
+from mrc_testbed.topos.names import host_name, parse_host, parse_switch, switch_name
+from mrc_testbed.topos.usid import Segments, outer_address, split_outer
 
 _PARTS = ("plane", "t0", "t1", "host")
 

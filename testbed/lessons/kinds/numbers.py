@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from testbed.expect.vocabulary import UNITS
-from testbed.lessons.evidence import RUN, Evidence
-from testbed.lessons.expression import Expression, ExpressionError, ExpressionTerm, TermKind, parse_expression
-from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text
-from testbed.lessons.reading import Keys
+from mrc_testbed.testbed.expect.vocabulary import UNITS
+from mrc_testbed.testbed.lessons.evidence import RUN, Evidence
+from mrc_testbed.testbed.lessons.expression import (
+    Expression,
+    ExpressionError,
+    ExpressionTerm,
+    TermKind,
+    parse_expression,
+)
+from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text
+from mrc_testbed.testbed.lessons.reading import Keys
 
 _NUMBER = re.compile(r"([+-]?[\d_,]*\.?\d+(?:[eE][+-]?\d+)?)\s*(\S*)")
 _EXACT = 1e-9

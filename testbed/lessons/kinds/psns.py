@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from testbed.errors import UsageError
-from testbed.lessons.cells import split_cell
-from testbed.lessons.evidence import Evidence, NotKnown
-from testbed.lessons.expression import ExpressionTerm
-from testbed.lessons.kinds.kind import Judgement, Unusable, plain_text
-from testbed.lessons.reading import Keys
-from testbed.pcap.index import FOLDER, read_index
-from testbed.wireview.capture import CaptureReader
-from testbed.wireview.frame import Frame, unwrap
-from testbed.wireview.names import address_name
-from testbed.wireview.packet import Packet, parse
-from testbed.wireview.select import PSN_DIGITS
-from topos.names import parse_host
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.lessons.cells import split_cell
+from mrc_testbed.testbed.lessons.evidence import Evidence, NotKnown
+from mrc_testbed.testbed.lessons.expression import ExpressionTerm
+from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text
+from mrc_testbed.testbed.lessons.reading import Keys
+from mrc_testbed.testbed.pcap.index import FOLDER, read_index
+from mrc_testbed.testbed.wireview.capture import CaptureReader
+from mrc_testbed.testbed.wireview.frame import Frame, unwrap
+from mrc_testbed.testbed.wireview.names import address_name
+from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.testbed.wireview.select import PSN_DIGITS
+from mrc_testbed.topos.names import parse_host
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
-from testbed.lessons.evidence import Evidence
-from testbed.lessons.expression import Expression, ExpressionTerm
-from testbed.lessons.kinds.kind import Judgement, plain_text
-from testbed.lessons.kinds.numbers import AnswerTolerance, read_expression, read_tolerance
-from testbed.lessons.reading import Keys
+from mrc_testbed.testbed.lessons.evidence import Evidence
+from mrc_testbed.testbed.lessons.expression import Expression, ExpressionTerm
+from mrc_testbed.testbed.lessons.kinds.kind import Judgement, plain_text
+from mrc_testbed.testbed.lessons.kinds.numbers import AnswerTolerance, read_expression, read_tolerance
+from mrc_testbed.testbed.lessons.reading import Keys
 
 _HEADING = re.compile(r"^#+\s*(.+?)\s*#*\s*$", re.M)
 _NUMBERS = re.compile(r"(?<![\w.])(-?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)(\s?%)?")

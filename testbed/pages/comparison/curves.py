@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import MBPS
-from testbed.checks.steps import JobStep, steps_by_job
-from testbed.checks.windows import outages
-from testbed.compare.comparison import Comparison, ComparisonColumn
-from testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import MBPS
+from mrc_testbed.testbed.checks.steps import JobStep, steps_by_job
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
+from mrc_testbed.testbed.compare.runs import ComparedRun
 
 MOST_LINES = 8
 """More cannot be told apart; then one run stands for each group."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, exp, floor, log
 
-from testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonCell, ComparisonRow
-from testbed.compare.words import TIMES, estimate_words, value_words
+from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.words import TIMES, estimate_words, value_words
 
 _WIDEST = 8.0
 """Ratios beyond this, or below one over it, are drawn at the edge, with an arrow."""

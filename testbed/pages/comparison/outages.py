@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from testbed.checks.scale import amount
-from testbed.compare.comparison import Comparison
-from testbed.compare.transports import FaultOutage, StoodStill, fault_outages
-from testbed.expect.vocabulary import Dimension
-from testbed.pages.comparison.curves import colour_of
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.compare.comparison import Comparison
+from mrc_testbed.testbed.compare.transports import FaultOutage, StoodStill, fault_outages
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.pages.comparison.curves import colour_of
 
 MOST_FAULTS = 12
 """More are in compare.json alone."""

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
-from testbed.compare.document import machine
-from testbed.compare.runs import ComparedRun
-from testbed.compare.sequence import SequenceDiff
-from testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
-from testbed.compare.transports import heads, side_by_side, trust, variant_rows
-from testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
-from testbed.pages.assemble import assemble
-from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
-from testbed.pages.comparison.curves import curves
-from testbed.pages.comparison.forest import panels
-from testbed.pages.comparison.outages import stall_panels
-from testbed.pages.report.write import REPORT_FILE
-from testbed.pages.terms import TERM_SCRIPTS, term
+from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.document import machine
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.sequence import SequenceDiff
+from mrc_testbed.testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
+from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
+from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from mrc_testbed.testbed.pages.comparison.curves import curves
+from mrc_testbed.testbed.pages.comparison.forest import panels
+from mrc_testbed.testbed.pages.comparison.outages import stall_panels
+from mrc_testbed.testbed.pages.report.write import REPORT_FILE
+from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS, term
 
 _TERMS = {
     "stall": "stall",

@@ -1,1 +1,2 @@
-"""The live view in a browser: its template, styles and scripts. `testbed.web` serves it and sends it events."""
+"""The live view in a browser: its template, styles and scripts. `mrc_testbed.testbed.web` serves it and sends it
+events."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.lessons.grade import Grade
-from testbed.lessons.kinds import FreeText
-from testbed.lessons.kinds.choices import SomeOf
-from testbed.lessons.lesson import Answers, Lesson, LessonQuestion, own_file
-from testbed.lessons.shown import SIGNS, verdict_line
-from testbed.pages.explained import Explained
-from testbed.pages.markdown import nodes
-from testbed.scenario.transports import WorldKind
-from topos.plan import Plan
-from topos.render import svg
+from mrc_testbed.testbed.lessons.grade import Grade
+from mrc_testbed.testbed.lessons.kinds import FreeText
+from mrc_testbed.testbed.lessons.kinds.choices import SomeOf
+from mrc_testbed.testbed.lessons.lesson import Answers, Lesson, LessonQuestion, own_file
+from mrc_testbed.testbed.lessons.shown import SIGNS, verdict_line
+from mrc_testbed.testbed.pages.explained import Explained
+from mrc_testbed.testbed.pages.markdown import nodes
+from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.render import svg
 
 
 def lesson_content(lesson: Lesson, folder: Path, answers: Answers, virtual: bool, plan: Plan | None) -> dict[str, Any]:

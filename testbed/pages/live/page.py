@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.pages.assemble import assemble
-from testbed.pages.terms import TERM_SCRIPTS
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS
 
 _STYLES = ("live.css", "drawing.css", "lesson.css")
 _SCRIPTS = ("parts.js", "drawing.js", "tiles.js", "numbers.js", "ticker.js", "faults.js", "lesson.js", "stream.js")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from testbed.pages.assemble import assemble
-from testbed.pages.plan.chart import SCRIPTS, STYLES, Chart, Line, drawing, key, reading_data
-from testbed.planner.balls import Crowding
-from testbed.report.balls import HEADS, NOTES, crowding_cells, crowding_document
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.plan.chart import SCRIPTS, STYLES, Chart, Line, drawing, key, reading_data
+from mrc_testbed.testbed.planner.balls import Crowding
+from mrc_testbed.testbed.report.balls import HEADS, NOTES, crowding_cells, crowding_document
 
 
 def balls_page(rows: Sequence[Crowding], command: str) -> str:

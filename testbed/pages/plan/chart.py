@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from testbed.pages.plan.svg import WIDTH, dash, element, line_colour, text
-from testbed.pages.terms import TERM_SCRIPTS
+from mrc_testbed.testbed.pages.plan.svg import WIDTH, dash, element, line_colour, text
+from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS
 
 LEFT, RIGHT = 46.0, WIDTH - 14.0
 """Of the plot, in units of the drawing."""

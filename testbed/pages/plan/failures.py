@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.pages.plan.chart import Chart, Line
-from testbed.pages.plan.growth import family_name
-from testbed.planner.design import Design
-from testbed.planner.failures import FailurePlan
-from testbed.planner.growth import family
+from mrc_testbed.testbed.pages.plan.chart import Chart, Line
+from mrc_testbed.testbed.pages.plan.growth import family_name
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.failures import FailurePlan
+from mrc_testbed.testbed.planner.growth import family
 
 _LEVELS = tuple(float(level) for level in range(0, 101, 20))
 _CURVES = (("effective_over_gpus", "GPUs", "its size"), ("effective_over_flaps", "T0-T1 flaps a minute", "flaps"))

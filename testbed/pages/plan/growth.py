@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from testbed.pages.plan.chart import Chart, Line, Point
-from testbed.planner.clos import MOST_TIERS
-from testbed.planner.design import Design
-from testbed.planner.growth import Stretch, families, family, stretches
-from testbed.planner.quantities import rate_words
+from mrc_testbed.testbed.pages.plan.chart import Chart, Line, Point
+from mrc_testbed.testbed.planner.clos import MOST_TIERS
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.growth import Stretch, families, family, stretches
+from mrc_testbed.testbed.planner.quantities import rate_words
 
 _CHARTS = (
     ("longest_path", "switches on the longest path", ""),

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from testbed.pages.assemble import assemble
-from testbed.pages.plan.chart import SCRIPTS, STYLES, drawing, key, reading_data
-from testbed.pages.plan.failures import failure_charts
-from testbed.pages.plan.growth import family_name, growth_charts
-from testbed.pages.plan.table import base_of, design_rows, job_rows
-from testbed.pages.plan.tiers import tiers_drawing
-from testbed.planner.clos import MOST_TIERS, least_tiers, reach
-from testbed.planner.design import Design
-from testbed.planner.failures import FailurePlan
-from testbed.planner.growth import families
-from testbed.planner.quantities import rate_words
-from testbed.report.campaigns import campaign_table
-from testbed.report.plan import TIER_WORDS, Footnotes, cell_words, design_title
-from testbed.report.plan_failures import FailureNotes
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.plan.chart import SCRIPTS, STYLES, drawing, key, reading_data
+from mrc_testbed.testbed.pages.plan.failures import failure_charts
+from mrc_testbed.testbed.pages.plan.growth import family_name, growth_charts
+from mrc_testbed.testbed.pages.plan.table import base_of, design_rows, job_rows
+from mrc_testbed.testbed.pages.plan.tiers import tiers_drawing
+from mrc_testbed.testbed.planner.clos import MOST_TIERS, least_tiers, reach
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.failures import FailurePlan
+from mrc_testbed.testbed.planner.growth import families
+from mrc_testbed.testbed.planner.quantities import rate_words
+from mrc_testbed.testbed.report.campaigns import campaign_table
+from mrc_testbed.testbed.report.plan import TIER_WORDS, Footnotes, cell_words, design_title
+from mrc_testbed.testbed.report.plan_failures import FailureNotes
 
 _HEADLINES = (
     ("switches", "switches"),

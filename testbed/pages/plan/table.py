@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from testbed.planner.design import Design
-from testbed.planner.failures import FailurePlan
-from testbed.planner.numbers import MarkedNumber, Provenance
-from testbed.report.plan import ROWS, Footnotes, cell_words, room_words
-from testbed.report.plan_failures import FailureNotes, failure_rows
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.failures import FailurePlan
+from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.report.plan import ROWS, Footnotes, cell_words, room_words
+from mrc_testbed.testbed.report.plan_failures import FailureNotes, failure_rows
 
 
 class TableRow(NamedTuple):

@@ -12,11 +12,11 @@ from itertools import pairwise, product
 
 from markupsafe import Markup
 
-from testbed.pages.plan.chart import short_count
-from testbed.pages.plan.svg import WIDTH, colour, element, text
-from testbed.planner.clos import Clos
-from testbed.planner.design import Design
-from testbed.planner.quantities import rate_words
+from mrc_testbed.testbed.pages.plan.chart import short_count
+from mrc_testbed.testbed.pages.plan.svg import WIDTH, colour, element, text
+from mrc_testbed.testbed.planner.clos import Clos
+from mrc_testbed.testbed.planner.design import Design
+from mrc_testbed.testbed.planner.quantities import rate_words
 
 _CARD_X, _CARD_Y, _CARD = 118.0, 12.0, 190.0
 """The first plane, and its width."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import outages
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import outages
 
 _DIGITS, _ALL_DIGITS = 4, 9
 _FAST = 1000

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.result import Verdict
-from testbed.pages.report import tables, topology
-from testbed.pages.report.clock import Clock, clock_of
-from testbed.pages.report.faults import fault_bands
-from testbed.pages.report.goodput import goodput_views
-from testbed.pages.report.losses import losses
-from testbed.pages.report.reproduce import commands, environment_rows, warnings
-from testbed.pages.report.samples import PortSamples
-from testbed.pages.report.steps import slowest_steps, step_charts, worst_words
-from testbed.pages.report.story import SIGNS, story
-from testbed.pages.report.timelines import timelines
-from testbed.report.facts import measured_words
-from testbed.report.transport_words import chooses_paths, transport_words
-from testbed.report.trust import biases
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.pages.report import tables, topology
+from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
+from mrc_testbed.testbed.pages.report.faults import fault_bands
+from mrc_testbed.testbed.pages.report.goodput import goodput_views
+from mrc_testbed.testbed.pages.report.losses import losses
+from mrc_testbed.testbed.pages.report.reproduce import commands, environment_rows, warnings
+from mrc_testbed.testbed.pages.report.samples import PortSamples
+from mrc_testbed.testbed.pages.report.steps import slowest_steps, step_charts, worst_words
+from mrc_testbed.testbed.pages.report.story import SIGNS, story
+from mrc_testbed.testbed.pages.report.timelines import timelines
+from mrc_testbed.testbed.report.facts import measured_words
+from mrc_testbed.testbed.report.transport_words import chooses_paths, transport_words
+from mrc_testbed.testbed.report.trust import biases
 
 
 def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import Outage, outages
-from testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.pages.report.clock import Clock
 
 TouchedPart = tuple[str, tuple[str, ...], tuple[str, ...]]
 """A state, and the nodes and links that are in it."""

@@ -13,15 +13,15 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.scale import GBPS, GBPS_FROM, MBPS
-from testbed.checks.windows import outages
-from testbed.pages.report.clock import Clock
-from testbed.pages.report.downsample import downsampled, group_size, groups, rounded
-from testbed.pages.report.samples import PortSamples
-from testbed.rundir.packed import PackedRows
-from testbed.rundir.tables import Received
-from topos.names import parse_host, port_of_plane
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import GBPS, GBPS_FROM, MBPS
+from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.downsample import downsampled, group_size, groups, rounded
+from mrc_testbed.testbed.pages.report.samples import PortSamples
+from mrc_testbed.testbed.rundir.packed import PackedRows
+from mrc_testbed.testbed.rundir.tables import Received
+from mrc_testbed.topos.names import parse_host, port_of_plane
 
 GRAIN_NS = 100_000_000
 BEFORE_NS = 500_000_000

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from testbed.checks.counting import LOST_PREFIX
-from testbed.checks.record import RunRecord
-from testbed.checks.snapshots import Snapshot
-from testbed.pages.report.clock import Clock
-from testbed.pages.report.samples import PortSamples
-from testbed.report.transport_words import chooses_paths
-from topos.plan import Plan
+from mrc_testbed.testbed.checks.counting import LOST_PREFIX
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.snapshots import Snapshot
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.samples import PortSamples
+from mrc_testbed.testbed.report.transport_words import chooses_paths
+from mrc_testbed.topos.plan import Plan
 
 LEAST_GRAIN_S = 0.2
 MOST_BINS = 600

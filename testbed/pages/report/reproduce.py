@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from testbed.checks.record import RunRecord
-from testbed.report import facts
-from testbed.report.capture_facts import capture_line
-from testbed.report.hash_facts import hash_lines
-from testbed.report.listing import size_words
-from testbed.report.packet_facts import packet_lines, refused_lines
-from testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.capture_facts import capture_line
+from mrc_testbed.testbed.report.hash_facts import hash_lines
+from mrc_testbed.testbed.report.listing import size_words
+from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}

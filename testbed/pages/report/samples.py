@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.rundir.files import RecordError, line_blocks
-from testbed.rundir.tables import SAMPLES, Sample
-from topos.names import parse_host
+from mrc_testbed.testbed.rundir.files import RecordError, line_blocks
+from mrc_testbed.testbed.rundir.tables import SAMPLES, Sample
+from mrc_testbed.topos.names import parse_host
 
 _TIME, _NODE, _PORT, _RECEIVED = map(Sample._fields.index, ("t_ns", "node", "port", "rx_bytes"))
 _RX_DROPS, _TX_DROPS = map(Sample._fields.index, ("rx_drops", "tx_drops"))

@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from testbed.checks.derived import derived
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import path_links, recoveries
-from testbed.checks.scale import amount
-from testbed.checks.scope import scope_of
-from testbed.checks.steps import JobStep, last_to_end, ranked_by_end, step_durations, steps_by_job, steps_in
-from testbed.checks.windows import NoData, aftermath_ns, outages
-from testbed.expect import Span, Window
-from testbed.expect.vocabulary import Dimension
-from testbed.pages.report.clock import Clock
-from testbed.report.transport_words import chooses_paths
-from testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import path_links, recoveries
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.scope import scope_of
+from mrc_testbed.testbed.checks.steps import JobStep, last_to_end, ranked_by_end, step_durations, steps_by_job, steps_in
+from mrc_testbed.testbed.checks.windows import NoData, aftermath_ns, outages
+from mrc_testbed.testbed.expect import Span, Window
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.scenario.jobs import NamedJob
 
 MOST_BARS = 3000
 """Of more steps, only the slowest of each few is drawn."""

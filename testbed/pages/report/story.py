@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.checks.fault_drops import Ignorance, ledger_of
-from testbed.checks.figure import evaluate_figure
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
-from testbed.checks.scale import amount, number
-from testbed.checks.steps import steps_by_job
-from testbed.checks.unmet import unmet_words
-from testbed.expect import parse_figure
-from testbed.expect.vocabulary import Dimension
-from testbed.pages.report.steps import clean_median_ns, faults_during
-from testbed.report import facts
-from testbed.report.flow_facts import flow_headline
-from testbed.report.packet_facts import lost_packets
-from testbed.report.transport_words import chooses_paths
-from testbed.scenario.jobs import NamedJob
-from topos.units import plural
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
+from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.steps import steps_by_job
+from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_during
+from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.flow_facts import flow_headline
+from mrc_testbed.testbed.report.packet_facts import lost_packets
+from mrc_testbed.testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.topos.units import plural
 
 
 def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.checks.healing import Healing, healings
-from testbed.checks.record import RunRecord
-from testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
-from testbed.checks.scale import amount, number
-from testbed.checks.shown import NOTHING, UNKNOWN, shown
-from testbed.expect.vocabulary import Dimension, Severity
-from testbed.pages.report.clock import Clock
-from testbed.pages.report.story import CSS_CLASSES, SIGNS
-from testbed.report.facts import fault_rows
-from testbed.report.healing_facts import goodput_back_words, healing_rows
-from testbed.report.summary import MISSED
+from mrc_testbed.testbed.checks.healing import Healing, healings
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN, shown
+from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.story import CSS_CLASSES, SIGNS
+from mrc_testbed.testbed.report.facts import fault_rows
+from mrc_testbed.testbed.report.healing_facts import goodput_back_words, healing_rows
+from mrc_testbed.testbed.report.summary import MISSED
 
 MOST_OCCURRENCES = 200
 _DIGITS = 3

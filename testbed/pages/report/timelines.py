@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from testbed.checks.events import EvChange, PathKey, PathRests, PortChange
-from testbed.checks.outage import stall_span, stalls
-from testbed.checks.record import RunRecord
-from testbed.checks.recovery import recoveries
-from testbed.checks.windows import Interval, NoData, outages
-from testbed.pages.report.clock import Clock
-from testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
-from testbed.report.transport_words import chooses_paths
+from mrc_testbed.testbed.checks.events import EvChange, PathKey, PathRests, PortChange
+from mrc_testbed.testbed.checks.outage import stall_span, stalls
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.recovery import recoveries
+from mrc_testbed.testbed.checks.windows import Interval, NoData, outages
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
+from mrc_testbed.testbed.report.transport_words import chooses_paths
 
 LETTERS = {
     "GOOD": IN_USE,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.checks.record import RunRecord
-from testbed.checks.windows import Outage, outages
-from testbed.pages.report.clock import Clock
-from testbed.pages.report.faults import touched
-from testbed.scenario.faults import State
-from topos.render import svg
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.faults import touched
+from mrc_testbed.testbed.scenario.faults import State
+from mrc_testbed.topos.render import svg
 
 _GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
 _SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}

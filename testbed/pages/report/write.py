@@ -6,17 +6,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from testbed.checks.record import RunRecord
-from testbed.checks.result import Verdict
-from testbed.pages.assemble import assemble
-from testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
-from testbed.pages.report.clock import clock_of
-from testbed.pages.report.data import drawn, texts
-from testbed.pages.report.losses import FINER, grain_of
-from testbed.pages.report.reproduce import files
-from testbed.pages.report.samples import PortSamples, read_samples
-from testbed.pages.terms import TERM_SCRIPTS
-from testbed.rundir.files import write_whole
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.pages.assemble import assemble
+from mrc_testbed.testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
+from mrc_testbed.testbed.pages.report.clock import clock_of
+from mrc_testbed.testbed.pages.report.data import drawn, texts
+from mrc_testbed.testbed.pages.report.losses import FINER, grain_of
+from mrc_testbed.testbed.pages.report.reproduce import files
+from mrc_testbed.testbed.pages.report.samples import PortSamples, read_samples
+from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS
+from mrc_testbed.testbed.rundir.files import write_whole
 
 REPORT_FILE = "report.html"
 _FOLDER = "report"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json, text_lines
-from testbed.rundir.tables import CLOCK, DTYPES, NS, Table
+from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json, text_lines
+from mrc_testbed.testbed.rundir.tables import CLOCK, DTYPES, NS, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,19 +7,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.checks.figure import Observed, ask
-from testbed.checks.healing import RECOVERY_FILE, recovery_document
-from testbed.checks.judge import VERDICT_FILE, read_verdict
-from testbed.checks.record import RunRecord, load_outline, load_record
-from testbed.checks.result import Verdict
-from testbed.checks.steps import job_steps, last_to_end
-from testbed.report.frames import documents, schema
-from testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
-from testbed.rundir import lines, tables
-from testbed.rundir.files import read_json, read_lines
-from testbed.rundir.results import run_folder
-from testbed.scenario import Scenario
-from topos.plan import Plan
+from mrc_testbed.testbed.checks.figure import Observed, ask
+from mrc_testbed.testbed.checks.healing import RECOVERY_FILE, recovery_document
+from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
+from mrc_testbed.testbed.checks.record import RunRecord, load_outline, load_record
+from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.steps import job_steps, last_to_end
+from mrc_testbed.testbed.report.frames import documents, schema
+from mrc_testbed.testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
+from mrc_testbed.testbed.rundir import lines, tables
+from mrc_testbed.testbed.rundir.files import read_json, read_lines
+from mrc_testbed.testbed.rundir.results import run_folder
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.topos.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.checks.result import CheckResult, FidelityFigure
-from testbed.rundir.lines import EVENTS, HISTORY, SNAPSHOTS
-from testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, ROUTES, SAMPLES, WAITS, Column, Table, columns_of
+from mrc_testbed.testbed.checks.result import CheckResult, FidelityFigure
+from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, SNAPSHOTS
+from mrc_testbed.testbed.rundir.tables import (
+    COMPLETIONS,
+    FLOWS,
+    MESSAGES,
+    PORTS,
+    ROUTES,
+    SAMPLES,
+    WAITS,
+    Column,
+    Table,
+    columns_of,
+)
 
 
 def _columns(text: str) -> tuple[Column, ...]:

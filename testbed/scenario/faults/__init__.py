@@ -3,17 +3,17 @@
 A declaration may leave names and times to patterns and the seed; `Entry.occurrences` resolves everything.
 """
 
-import testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
-from testbed.scenario.faults.base import Entry, Fault, Lasting, PlacedFault, UnsettledError
-from testbed.scenario.faults.chaos import Chaos
-from testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence
-from testbed.scenario.faults.recorded import read_occurrences
-from testbed.scenario.faults.registry import KINDS, with_kinds
-from testbed.scenario.faults.requests import requestable, requested
-from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State, Traits
+import mrc_testbed.testbed.scenario.faults.kinds  # noqa: F401 - declares the kinds
+from mrc_testbed.testbed.scenario.faults.base import Entry, Fault, Lasting, PlacedFault, UnsettledError
+from mrc_testbed.testbed.scenario.faults.chaos import Chaos
+from mrc_testbed.testbed.scenario.faults.entries import AnyFault, entry_models, kind_of
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence
+from mrc_testbed.testbed.scenario.faults.recorded import read_occurrences
+from mrc_testbed.testbed.scenario.faults.registry import KINDS, with_kinds
+from mrc_testbed.testbed.scenario.faults.requests import requestable, requested
+from mrc_testbed.testbed.scenario.faults.selection import Targets
+from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State, Traits
 
 __all__ = [
     "KINDS",

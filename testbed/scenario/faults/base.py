@@ -9,15 +9,15 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target, links_of_target
-from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
-from testbed.scenario.faults.selection import SelectionError, Targets, chosen
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
-from testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
-from testbed.scenario.source import KeyPath
-from testbed.scenario.units import format_duration
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.names import Target, links_of_target
+from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
+from mrc_testbed.testbed.scenario.faults.selection import SelectionError, Targets, chosen
+from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
+from mrc_testbed.testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.plan import Plan
 
 SHORTEST_OUTAGE_NS = 1_000_000
 """A shorter down or up time would be meaningless."""

@@ -19,15 +19,22 @@ from pydantic import (
     model_validator,
 )
 
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, Entry, Fault, PlacedFault, UnsettledError, limited
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.occurrence import Occurrence, in_order
-from testbed.scenario.faults.registry import Registered, known_kinds
-from testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
-from testbed.scenario.fields import FaultBegin, LaterStart, Model, PositiveDuration, refuse
-from testbed.scenario.source import KeyPath
-from testbed.scenario.units import DURATION
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.base import (
+    SHORTEST_OUTAGE_NS,
+    Entry,
+    Fault,
+    PlacedFault,
+    UnsettledError,
+    limited,
+)
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence, in_order
+from mrc_testbed.testbed.scenario.faults.registry import Registered, known_kinds
+from mrc_testbed.testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
+from mrc_testbed.testbed.scenario.fields import FaultBegin, LaterStart, Model, PositiveDuration, refuse
+from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.units import DURATION
+from mrc_testbed.topos.plan import Plan
 
 MAX_EVENTS = 1000
 """Of one kind in one chaos, on average."""

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Union
 
 from pydantic import BeforeValidator, Discriminator, Tag, TypeAdapter
 
-from testbed.expect import did_you_mean
-from testbed.scenario.faults.base import Entry
-from testbed.scenario.faults.chaos import Chaos
-from testbed.scenario.faults.registry import Registered, known_kinds
-from testbed.scenario.fields import refuse
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.faults.base import Entry
+from mrc_testbed.testbed.scenario.faults.chaos import Chaos
+from mrc_testbed.testbed.scenario.faults.registry import Registered, known_kinds
+from mrc_testbed.testbed.scenario.fields import refuse
 
 
 def entry_models() -> dict[str, type[Entry]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
-from testbed.expect import did_you_mean
-from testbed.scenario.denylist import EXAMPLES, parse_paths
-from topos.names import link_name, parse_host, parse_switch
-from topos.plan import Plan
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.denylist import EXAMPLES, parse_paths
+from mrc_testbed.topos.names import link_name, parse_host, parse_switch
+from mrc_testbed.topos.plan import Plan
 
 
 class Target(Enum):

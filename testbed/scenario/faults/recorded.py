@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from testbed.scenario.faults.base import Fault
-from testbed.scenario.faults.names import wrong_name
-from testbed.scenario.faults.occurrence import Occurrence
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.base import Fault
+from mrc_testbed.testbed.scenario.faults.names import wrong_name
+from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
+from mrc_testbed.topos.plan import Plan
 
 
 def read_occurrences(records: Any, plan: Plan, kinds: Mapping[str, type[Fault]]) -> tuple[Occurrence, ...]:

@@ -13,8 +13,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from testbed.scenario.faults.base import Fault
-from testbed.scenario.faults.traits import TOUCHED, Effect
+from mrc_testbed.testbed.scenario.faults.base import Fault
+from mrc_testbed.testbed.scenario.faults.traits import TOUCHED, Effect
 
 _KIND = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _NEEDED = ("kind", "target", "effect", "drawing")

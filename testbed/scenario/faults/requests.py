@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from testbed.scenario.faults.base import Fault
-from testbed.scenario.faults.names import wrong_name
-from testbed.scenario.faults.occurrence import Occurrence
-from testbed.scenario.fields import WHOLE
-from testbed.scenario.units import format_share
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.base import Fault
+from mrc_testbed.testbed.scenario.faults.names import wrong_name
+from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
+from mrc_testbed.testbed.scenario.fields import WHOLE
+from mrc_testbed.testbed.scenario.units import format_share
+from mrc_testbed.topos.plan import Plan
 
 
 def requestable(kinds: Mapping[str, type[Fault]]) -> dict[str, type[Fault]]:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from testbed.expect import did_you_mean
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target, wrong_name
-from testbed.scenario.fields import NAMES_SCHEMA, refuse, word
-from topos.plan import Plan
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.names import Target, wrong_name
+from mrc_testbed.testbed.scenario.fields import NAMES_SCHEMA, refuse, word
+from mrc_testbed.topos.plan import Plan
 
 _DRAWN = re.compile(r"any(?:\s+(\S+))?\s+of\s+(\S.*)")
 _NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)

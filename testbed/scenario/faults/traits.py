@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.names import Target
 
 Defaults = Mapping[str, Any]
 """Default keys of a kind in chaos, as in YAML; `of` is what events hit."""

@@ -8,24 +8,24 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
-from hosts.common.errors import PluginError
-from hosts.common.prng import Prng
-from hosts.core.cc import ALGORITHMS
-from hosts.core.cc.base import CongestionControl
-from hosts.core.config import EndpointConfig
-from hosts.core.evselect import SELECTIONS, EvSet
-from hosts.core.evselect.base import EvSelection
-from hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
-from hosts.core.timing import Timing
-from hosts.plugins import with_keys
-from testbed.expect import METRICS, Metric
-from testbed.scenario.endpoint import EndpointSettings
-from testbed.scenario.faults import Fault, entry_models
-from testbed.scenario.faults.registry import wrong_kind
-from testbed.scenario.fields import NAME_PATTERN
-from testbed.scenario.step_models import Sized, StepPart
-from testbed.scenario.workloads import WORKLOAD_KINDS
-from testbed.workloads.collective import Collective
+from mrc_testbed.hosts.common.errors import PluginError
+from mrc_testbed.hosts.common.prng import Prng
+from mrc_testbed.hosts.core.cc import ALGORITHMS
+from mrc_testbed.hosts.core.cc.base import CongestionControl
+from mrc_testbed.hosts.core.config import EndpointConfig
+from mrc_testbed.hosts.core.evselect import SELECTIONS, EvSet
+from mrc_testbed.hosts.core.evselect.base import EvSelection
+from mrc_testbed.hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
+from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.plugins import with_keys
+from mrc_testbed.testbed.expect import METRICS, Metric
+from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.faults import Fault, entry_models
+from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
+from mrc_testbed.testbed.scenario.fields import NAME_PATTERN
+from mrc_testbed.testbed.scenario.step_models import Sized, StepPart
+from mrc_testbed.testbed.scenario.workloads import WORKLOAD_KINDS
+from mrc_testbed.testbed.workloads.collective import Collective
 
 WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
 FAULT_METHODS = {
@@ -114,7 +114,7 @@ def _takes(method: Callable[..., Any], arguments: int) -> bool:
 
 def _wrong_workload(_name: str, made: Any) -> str:
     if not isinstance(made, type) or not issubclass(made, Collective):
-        return "must be a class that inherits from testbed.workloads.collective.Collective"
+        return "must be a class that inherits from mrc_testbed.testbed.workloads.collective.Collective"
     missing = sorted(made.__abstractmethods__)
     if missing:
         return f"lacks {', '.join(missing)}"
@@ -151,7 +151,7 @@ def _wrong_choice_keys(name: str, made: Any) -> str:
 
 def _wrong_metric(name: str, made: Any) -> str:
     if not isinstance(made, Metric):
-        return "must be a testbed.expect.Metric"
+        return "must be an mrc_testbed.testbed.expect.Metric"
     if made.name != name:
         return f"is called {made.name!r} by its Metric"
     if not callable(made.compute):
@@ -161,7 +161,7 @@ def _wrong_metric(name: str, made: Any) -> str:
 
 def _wrong_fault(name: str, made: Any) -> str:
     if not isinstance(made, type) or not issubclass(made, Fault):
-        return "must be a class that inherits from testbed.scenario.faults.Lasting or Fault"
+        return "must be a class that inherits from mrc_testbed.testbed.scenario.faults.Lasting or Fault"
     wrong = wrong_kind(made)
     if wrong:
         return wrong

@@ -11,14 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hosts.load_limit import SlowLoad, load_limit
-from hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
-from hosts.plugins import line_within
-from testbed.expect import did_you_mean
-from testbed.scenario import SCENARIO_FILE
-from testbed.scenario.plugins.kinds import KINDS
-from testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
-from testbed.scenario.plugins.trust import require_trust
+from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
+from mrc_testbed.hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
+from mrc_testbed.hosts.plugins import line_within
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
+from mrc_testbed.testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
+from mrc_testbed.testbed.scenario.plugins.trust import require_trust
 
 GROUP = "mrc_testbed.plugins"
 """Entry point group; its modules have a `PLUGIN`."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hosts.load_limit import SlowCall, call_limit
-from hosts.plugins import BUILT_IN, line_within
-from testbed.errors import TestbedError
+from mrc_testbed.hosts.load_limit import SlowCall, call_limit
+from mrc_testbed.hosts.plugins import BUILT_IN, line_within
+from mrc_testbed.testbed.errors import TestbedError
 
 COPIES = "plugins"
 """Folder in a run folder for a copy of every plugin file."""

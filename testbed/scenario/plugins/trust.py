@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from testbed.consent import TRUST, Consent
-from testbed.scenario.plugins.offered import PluginMistake, PluginSource
-from testbed.state import state_paths
+from mrc_testbed.testbed.consent import TRUST, Consent
+from mrc_testbed.testbed.scenario.plugins.offered import PluginMistake, PluginSource
+from mrc_testbed.testbed.state import state_paths
 
 NOTES = "plugins.sha256"
 

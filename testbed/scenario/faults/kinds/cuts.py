@@ -8,17 +8,24 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import SHORTEST_OUTAGE_NS, DownPeriod, Fault, Lasting, Misfit, Surroundings
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters
-from testbed.scenario.faults.registry import declare
-from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole, given
-from testbed.scenario.units import format_duration
-from topos.names import parse_host
-from topos.plan import Link, Plan
+from mrc_testbed.testbed.scenario.faults.base import (
+    SHORTEST_OUTAGE_NS,
+    DownPeriod,
+    Fault,
+    Lasting,
+    Misfit,
+    Surroundings,
+)
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters
+from mrc_testbed.testbed.scenario.faults.registry import declare
+from mrc_testbed.testbed.scenario.faults.selection import Targets
+from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
+from mrc_testbed.testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole, given
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.names import parse_host
+from mrc_testbed.topos.plan import Link, Plan
 
 MAX_FLAPS = 10_000
 _FLAPS: Defaults = {"period": "500ms", "count": 3, "jitter": "50%"}

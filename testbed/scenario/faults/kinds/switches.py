@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import DownPeriod, Fault, Lasting
-from testbed.scenario.faults.chance import Chance
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
-from testbed.scenario.faults.registry import declare
-from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from testbed.scenario.fields import PositiveDuration
-from testbed.scenario.units import format_duration
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.base import DownPeriod, Fault, Lasting
+from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
+from mrc_testbed.testbed.scenario.faults.registry import declare
+from mrc_testbed.testbed.scenario.faults.selection import Targets
+from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
+from mrc_testbed.testbed.scenario.fields import PositiveDuration
+from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.topos.plan import Plan
 
 
 @declare

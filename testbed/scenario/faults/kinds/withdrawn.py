@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from testbed.scenario.faults.base import Lasting
-from testbed.scenario.faults.names import Target
-from testbed.scenario.faults.occurrence import FaultParameters
-from testbed.scenario.faults.registry import declare
-from testbed.scenario.faults.selection import Targets
-from testbed.scenario.faults.traits import Drawing, Effect, State
-from testbed.scenario.fields import LaterStart, SomeHosts
-from topos.plan import Plan
+from mrc_testbed.testbed.scenario.faults.base import Lasting
+from mrc_testbed.testbed.scenario.faults.names import Target
+from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters
+from mrc_testbed.testbed.scenario.faults.registry import declare
+from mrc_testbed.testbed.scenario.faults.selection import Targets
+from mrc_testbed.testbed.scenario.faults.traits import Drawing, Effect, State
+from mrc_testbed.testbed.scenario.fields import LaterStart, SomeHosts
+from mrc_testbed.topos.plan import Plan
 
 
 @declare

@@ -1,7 +1,7 @@
-"""The command `mrc-testbed`, and `python -m testbed`: what must be so before anything else is loaded."""
+"""The command `mrc-testbed`, and `python -m mrc_testbed`: what must be so before anything else is loaded."""
 
 # No `from __future__`, and no other import here: it could come from the current folder.
-from testbed.isolated import leave_out_the_current_folder
+from mrc_testbed.testbed.isolated import leave_out_the_current_folder
 
 
 def main() -> None:
@@ -10,12 +10,12 @@ def main() -> None:
 
     import sys
 
-    from testbed.errors import ExitCode, end_for, lack_of
-    from testbed.interrupts import send_swallowed_again
+    from mrc_testbed.testbed.errors import ExitCode, end_for, lack_of
+    from mrc_testbed.testbed.interrupts import send_swallowed_again
 
     send_swallowed_again()
     try:
-        from testbed import cli
+        from mrc_testbed.testbed import cli
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except (OSError, MemoryError, ImportError, SystemError) as error:

@@ -1,0 +1,1 @@
+../../../src/mrc_testbed/__main__.py
