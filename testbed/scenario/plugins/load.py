@@ -17,6 +17,7 @@ from mrc_testbed.hosts.plugins import line_within
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
+from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
 from mrc_testbed.testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 from mrc_testbed.testbed.scenario.plugins.trust import require_trust
 
@@ -143,7 +144,8 @@ def _imported(name: str, module: str) -> types.ModuleType:
         with load_limit():
             return importlib.import_module(module)
     except (Exception, SystemExit, SlowLoad) as error:
-        raise PluginMistake(f"{name}: cannot import {module}: {type(error).__name__}: {error}") from error
+        told = f"{type(error).__name__}: {error}{hint_of(error)}"
+        raise PluginMistake(f"{name}: cannot import {module}: {told}") from error
 
 
 def _run(source: PluginSource) -> types.ModuleType:
@@ -156,6 +158,8 @@ def _run(source: PluginSource) -> types.ModuleType:
     before = sys.modules.get(name)
     if before is not None and before.__dict__["__plugin__"] == source:
         return before
+    if moved := moved_import(source.content):
+        raise PluginMistake(f"{source.file.name}:{moved.line}: {moved}")
     module = types.ModuleType(name)
     module.__file__ = str(source.file)
     module.__dict__["__plugin__"] = source
