@@ -26,6 +26,7 @@ def _written(folder: Path, gpus: list[int], planes: list[int], ports: list[int])
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("asked", QUESTIONS)
+@pytest.mark.nightly(keep=2)
 def test_tables_scroll_and_not_the_page(
     tmp_path: Path, open_page: OpenPage, asked: tuple[list[int], list[int], list[int]], width: int
 ) -> None:

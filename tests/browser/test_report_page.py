@@ -88,6 +88,7 @@ KINDS = (whole, killed, never_started, failed_in_warm_up, without_fidelity, with
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly(keep=7)
 def test_every_kind_of_run_gives_a_page(
     kind: Callable[[], RunFolder], dark: bool, tmp_path: Path, open_page: OpenPage
 ) -> None:

@@ -249,6 +249,7 @@ def test_a_lost_next_hop_and_another_hash_are_drift(options: FabricOptions) -> N
 
 @pytest.mark.timed
 @pytest.mark.parametrize("burst", PLAIN_BURSTS, ids=lambda burst: burst.name)
+@pytest.mark.nightly(keep=2)
 def test_a_port_marks_and_drops_what_the_table_says(burst: Burst, options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         listener = Listener(fabric, "h2")

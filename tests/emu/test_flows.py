@@ -71,7 +71,8 @@ def test_two_flows_with_a_link_down_pass_and_leave_their_rows(tmp_path: Path) ->
     assert grains == {100_000_000}
     later = min(int(row["begin_ns"]) for row in received if row["flow"] == "h1->h3" and row["bytes"] != "0")
     assert later - min(int(row["begin_ns"]) for row in received) >= 400_000_000
-    assert "2 flows, clean fair share" in run.output
+    assert "2 flows, " in run.output
+    assert "worthless" in run.output, "a plane holds 7 packets, too few for fair shares"
     assert "Traceback" not in run.output + run.errors
 
 

@@ -98,6 +98,7 @@ def test_a_missing_program_and_a_shallow_queue_are_drift(options: FabricOptions)
 
 
 @pytest.mark.parametrize("burst", BURSTS, ids=lambda burst: burst.name)
+@pytest.mark.nightly(keep=5)
 def test_a_port_marks_trims_and_drops_what_the_table_says(burst: Burst, options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         fabric.set_rate(burst.link, burst.rate_bps)

@@ -43,6 +43,7 @@ def test_a_figure_of_the_page_is_that_of_a_run(lesson: str, said: str, figure: s
 
 
 @pytest.mark.parametrize("name", STUDENTS)
+@pytest.mark.nightly(keep=1)
 def test_the_story_of_lesson_5_is_true_of_each_seed(name: str, pupils: Class) -> None:
     folder = next(one for one in shipped_lessons() if one.name == "05-full-is-not-broken")
     story = " ".join((folder / "lesson.md").read_text(encoding="utf-8").split())
@@ -54,6 +55,7 @@ def test_the_story_of_lesson_5_is_true_of_each_seed(name: str, pupils: Class) ->
 
 
 @pytest.mark.parametrize("paths", [2, 6, 12])
+@pytest.mark.nightly
 def test_the_shares_of_few_paths_are_those_of_runs(paths: int, tmp_path: Path) -> None:
     found = re.search(r"slowest flow gets ([\d., ]+) of its share with ([\d, ]+) paths", _page())
     assert found

@@ -23,6 +23,7 @@ def test_a_flow_that_infers_lost_retransmissions_hardly_feels_one_percent():
 
 
 @pytest.mark.parametrize("timeout", [20, 22])
+@pytest.mark.nightly
 def test_where_only_the_timer_finds_them_the_closed_form_holds(timeout):
     """54 and 215 T."""
     shares = [kept(0.01, LENGTH_T, seed, reinfer=False, timeout=timeout) for seed in (1, 2, 3, 4)]

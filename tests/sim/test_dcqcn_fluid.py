@@ -49,6 +49,7 @@ def marked(net):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flows", [2, 4])
+@pytest.mark.nightly
 def test_the_steady_state_is_that_of_the_fluid_model(flows):
     net = RcNet(hosts=18, uplinks=4, switches=NEVER_PAUSED, congestion_control=NAME)
     sending = [net.join(host, TARGET) for host in range(flows)]

@@ -30,6 +30,7 @@ def nothing_blamed(net):
 
 
 @pytest.mark.parametrize("pairs", [ACROSS, ACROSS + BACK, TURNED], ids=["one way", "both ways", "turned"])
+@pytest.mark.nightly(keep=1)
 def test_a_permutation_that_fills_all_uplinks_gives_every_flow_line_rate(pairs):
     net = fabric()
     flows = streams(net, pairs)
@@ -41,6 +42,7 @@ def test_a_permutation_that_fills_all_uplinks_gives_every_flow_line_rate(pairs):
 
 
 @pytest.mark.parametrize("jitter_ns", [2_000_000, 5_000_000])
+@pytest.mark.nightly
 def test_a_permutation_survives_hosts_that_are_late(jitter_ns):
     """T/10 is what a daemon's turn takes; a busy machine takes longer."""
     net = fabric()
@@ -63,6 +65,7 @@ INCASTS = {
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", INCASTS)
+@pytest.mark.nightly(keep=2)
 def test_an_incast_shares_the_port_fairly_and_the_victim_keeps_line_rate(name, seed):
     pairs, victim = INCASTS[name]
     net = fabric(seed=seed)
@@ -266,6 +269,7 @@ def test_a_plane_with_less_capacity_is_the_bottleneck_of_all():
 
 
 @pytest.mark.parametrize(("flows", "left"), [(1, 1.0), (4, 13 / 16)])
+@pytest.mark.nightly(keep=1)
 def test_a_link_at_a_quarter_of_its_rate_costs_its_part_of_the_plane(flows, left):
     """One flow does not notice: its four EVs share the plane's load evenly, and each needs a quarter of a port."""
     net = fabric()

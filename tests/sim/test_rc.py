@@ -225,6 +225,7 @@ def test_go_back_n_loses_one_and_a_half_bdp_a_loss(qps, loss):
 
 @pytest.mark.parametrize("qps", [1, 4, 16])
 @pytest.mark.parametrize("loss", [0.0, 0.001, 0.01, 0.03])
+@pytest.mark.nightly(keep=4)
 def test_selective_recovery_is_never_worse(qps, loss):
     # At 0 its window costs less than half a percent.
     assert lossy_share(qps, loss, "selective") >= lossy_share(qps, loss) - 0.005

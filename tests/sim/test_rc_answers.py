@@ -23,6 +23,7 @@ def lossy_transfer(recovery, loss, packets=2_000, seed=1):
 
 
 @BOTH
+@pytest.mark.nightly(keep=1)
 def test_no_qp_times_out_where_many_share_a_port(recovery):
     """A QP's turn comes once in 8 T, so that the fourth of its packets, after which the peer sends an ACK unasked,
     would come after the timeout."""

@@ -165,6 +165,7 @@ def test_a_worker_that_would_run_several_fabrics_is_refused(stage: Stage) -> Non
     assert "was started without --resources fabric=1: it would run several fabrics at once" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_cell_that_no_worker_carries_is_told_before_anything_runs(stage: Stage) -> None:
     stage.scheduler()
     stage.worker("a", resources="fabric=1 cpus=0.01")

@@ -412,6 +412,7 @@ def test_validate_says_that_it_predicts_a_run_at_scale(call: Call) -> None:
     assert "  without faults, 8000 times as fast as written:\n    packet" in ended.out
 
 
+@pytest.mark.nightly
 def test_validate_predicts_for_every_shipped_scenario(call: Call) -> None:
     for one in shipped():
         lines = call("validate", one.name, "--predict").out.splitlines()

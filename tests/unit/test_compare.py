@@ -325,6 +325,7 @@ def test_other_work_of_variants_is_said_and_more_queue_pairs_are_no_other_work(t
 
 
 @pytest.mark.parametrize("groups", [2, 3, 5, 6, 8])
+@pytest.mark.nightly(keep=2)
 def test_tables_fit_into_100_columns(tmp_path: Path, groups: int) -> None:
     found = compared(axis(tmp_path, {value + 1: 1 + value / 10 for value in range(groups)}, repeats=2))
     text = text_of(found)

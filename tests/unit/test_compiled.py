@@ -67,6 +67,7 @@ def test_a_variable_leaves_it_alone() -> None:
         *("testbed/virtual/port.py", "testbed/fabric/thresholds.py"),
     ],
 )
+@pytest.mark.nightly(keep=2)
 def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: Path, changed: str) -> None:
     assert python("-c", SENDER, root=checkout).stdout.split()[0] == "compiled"
     with (checkout / changed).open("a", encoding="utf-8") as file:

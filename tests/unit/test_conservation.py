@@ -146,6 +146,7 @@ ALL_PORT_FIELDS = [
 
 @pytest.mark.parametrize(("node", "name"), ALL_PORT_FIELDS)
 @pytest.mark.parametrize("change", [1, -1])
+@pytest.mark.nightly(keep=24)
 def test_one_packet_in_any_port_s_books_shows(node: str, name: str, change: int) -> None:
     walk = walked(1)
     walk.ports[node, PLAN.ports[node][0][0].name][name] += change

@@ -80,6 +80,7 @@ DAMAGES = (a_fifo, endless, nested, huge, a_folder)
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", [*DOCUMENTS, *LINES, *TABLES, "scenario.yaml"])
+@pytest.mark.nightly(keep=20)
 def test_a_file_that_is_none_is_named_in_one_line(
     call: Call, run: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
@@ -110,6 +111,7 @@ def test_every_list_and_comparison_goes_on(call: Call, run: Path, other: Path, d
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["history.jsonl", "counters.json", "scenario.yaml", "plan.json"])
+@pytest.mark.nightly(keep=3)
 def test_clean_judges_the_others_and_says_that_it_could_not_judge_all(
     call: Call, run: Path, other: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
@@ -201,6 +203,7 @@ def test_a_plugin_that_a_run_names_is_opened_only_if_it_is_a_file(call: Call, ru
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.nightly(keep=6)
 def test_a_value_that_no_run_writes_ends_in_a_line(call: Call, run: Path, other: Path, seed: int) -> None:
     changed = spoil(run, random.Random(seed))
     if seed % 2:

@@ -83,6 +83,7 @@ def test_what_is_found_is_shrunk_and_written_as_a_scenario_that_fails(tiny: Path
     assert "failed: packets_lost <= 10" in (folder / "verdict.json").read_text() or (folder / "report.html").exists()
 
 
+@pytest.mark.nightly
 def test_an_expectation_that_is_a_block_of_yaml_is_written_as_a_scenario_that_can_be_read(
     tiny: Path, hunt: Hunt
 ) -> None:

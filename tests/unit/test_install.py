@@ -94,6 +94,7 @@ def test_it_knows_what_it_was_built_from(installed: Installed) -> None:
     assert installed.run("mrc-testbed", "--version").endswith(f"(commit {known}, {installed.package})\n")
 
 
+@pytest.mark.nightly
 def test_the_scenarios_came_along(installed: Installed) -> None:
     assert "quickstart" in installed.run("mrc-testbed", "scenarios")
     assert "quickstart" in installed.run("mrc-testbed", "validate", "quickstart")

@@ -46,6 +46,7 @@ def test_a_definition_is_that_of_the_glossary() -> None:
     assert terms(node) == [["abbr", {"class": "term", "tabindex": "0", "title": definition("PSN")}, "PSN"]]
 
 
+@pytest.mark.nightly
 def test_every_shipped_lesson_keeps_its_words_and_explains_some(tmp_path_factory: pytest.TempPathFactory) -> None:
     for folder in shipped_lessons():
         lesson = load_lesson(folder)

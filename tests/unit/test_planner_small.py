@@ -76,6 +76,7 @@ def read_back(scenario: Scenario) -> dict[str, float]:
 
 @settings(deadline=None)
 @given(plans())
+@pytest.mark.nightly
 def test_any_plan_of_two_tiers_becomes_a_scenario_that_two_cores_carry(plan: LargePlan) -> None:
     scenario = load_scenario_text(text_of(plan))
     assert list(scenario_warnings(scenario)) == []
@@ -108,6 +109,7 @@ def test_kept_means_near_and_all_else_has_a_reason(plan: LargePlan) -> None:
 
 @settings(deadline=None)
 @given(plans())
+@pytest.mark.nightly
 def test_a_qp_has_an_ev_in_every_plane_and_the_job_a_host_on_each_side(plan: LargePlan) -> None:
     scenario = load_scenario_text(text_of(plan))
     assert scenario.endpoint.ev_active % scenario.fabric.planes == 0

@@ -111,6 +111,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.nightly(keep=6)
 def test_a_command_without_a_fabric_works_on_any_system(answers: dict[str, tuple[int, str]], command: str) -> None:
     status, told = COMMANDS[command]
     assert answers[command][0] == status, answers[command][1]

@@ -135,6 +135,7 @@ def test_routes_with_several_next_hops_are_as_planned(ecmp: Recording) -> None:
     ],
     ids=["weight", "blackhole", "hash policy"],
 )
+@pytest.mark.nightly(keep=2)
 def test_a_drift_of_a_choice_is_seen(ecmp: Recording, table: str, old: str, new: str, says: str) -> None:
     (told,) = [answers["p1-t0-1"] for asked, answers in ecmp.answers.items() if asked.startswith(table)]
     assert old in told["stdout"]

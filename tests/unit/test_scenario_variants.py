@@ -292,6 +292,7 @@ def test_a_wrong_number_of_qps() -> None:
 
 
 @pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)
+@pytest.mark.nightly(keep=20)
 def test_every_shipped_scenario_runs_against_the_baselines_and_breaks_the_same_cables(one: Any) -> None:
     found = {cell.scenario.variant: cell.scenario for cell in load_cells(one.path, sweep=AGAINST)}
     cables = {

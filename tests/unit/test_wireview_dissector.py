@@ -148,6 +148,7 @@ def test_the_info_column_reads_like_a_sentence(capture):
         ("mrc.ack.syndrome == 0x62", ["transport nak"]),
     ],
 )
+@pytest.mark.nightly(keep=3)
 def test_every_field_filters(display_filter, names, capture):
     numbers = tshark(capture, "-Y", display_filter, "-T", "fields", "-e", "frame.number").split()
     assert [list(VECTORS)[int(number) - 1] for number in numbers] == names
@@ -174,6 +175,7 @@ def test_a_trimmed_packet_is_said_so_with_what_is_gone(tmp_path):
 
 
 @pytest.mark.parametrize("snap", [HEADERS, HEADERS + 1, HEADERS + 12, HEADERS + 35, HEADERS + 36, HEADERS + 42, 170])
+@pytest.mark.nightly(keep=2)
 def test_a_snapshot_length_breaks_nothing(snap, tmp_path):
     path = pcap(tmp_path / "snap.pcap", [frame(long_packet()), *every_vector()], snap=snap)
     assert tshark(path, "-Y", "_ws.lua.error") == ""

@@ -28,6 +28,7 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.nightly
 def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_path: Path) -> None:
     moved = {
         "from 4300ms to 8s": "from 3s to 4s",
