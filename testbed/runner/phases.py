@@ -203,7 +203,8 @@ class Phases:
             lambda host: {"timeout_ns": timeout_ns, "round_ns": round_ns, "broken": broken[host]},
             timeout_s=30 + timeout_ns / 1e9,
         )
-        refuse_silence(answers, broken, intact=not self._cold)
+        silent = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold, slowed=True)
+        refuse_silence(answers, silent, intact=not self._cold)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
         if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))

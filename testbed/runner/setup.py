@@ -153,10 +153,13 @@ PathIds = dict[str, list[list[int]]]
 """By peer name: [plane, uplink] of each path."""
 
 
-def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence]) -> dict[str, PathIds]:
+def broken_paths(
+    plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence], slowed: bool = False
+) -> dict[str, PathIds]:
     """Per host, the paths to its peers over a link that was broken before the start; none where hosts choose no paths.
 
-    Where packets of one sender are lost, its answers to probes of peers are lost as well.
+    Where packets of one sender are lost, its answers to probes of peers are lost as well. `slowed`: also paths over a
+    link that was slowed down, whose answers may come after the warm-up.
     """
     found: dict[str, PathIds] = {name: {} for name in hosts}
     if plan.routing is not Routing.SRV6:
@@ -164,7 +167,14 @@ def broken_paths(plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
         for peer in peers_of(plan, job, host):
-            links = {link for occurrence in cold if _concerns(occurrence, name, peer.name) for link in occurrence.links}
+            concern = [occurrence for occurrence in cold if _concerns(occurrence, name, peer.name)]
+            links = {link for occurrence in concern for link in occurrence.links}
+            links |= {
+                link
+                for occurrence in concern
+                if slowed and occurrence.parameters.rate_bps
+                for link in occurrence.targets
+            }
             ids = [path.id for path in plan.paths(host, peer)]
             crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
             if crossing:
@@ -177,8 +187,8 @@ def _concerns(occurrence: Occurrence, host: str, peer: str) -> bool:
 
 
 def refuse_silence(answers: dict[str, dict[str, Any]], broken: dict[str, PathIds], intact: bool) -> None:
-    """Raises RunError when an answer to `warm_up` names a silent path that is not broken, or a silent QP although the
-    fabric is `intact`: which QPs cross a broken link is the network's choice."""
+    """Raises RunError when an answer to `warm_up` names a silent path that is neither broken nor slowed down, or a
+    silent QP although the fabric is `intact`: which QPs cross a broken link is the network's choice."""
     for host, answer in answers.items():
         if intact and (silent_qps := answer["silent_qps"]):
             raise RunError(

@@ -456,6 +456,16 @@ def test_a_dead_port_silences_every_path_of_its_plane() -> None:
     }
 
 
+def test_an_answer_over_a_slowed_link_may_come_too_late() -> None:
+    cold = "faults: [{at: cold-start, link-rate: h1:p1-t0-0, rate: 150kbit, for: 1s}]\n"
+    scenario = load_scenario_text(SCENARIO + cold)
+    plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
+    assert not any(broken_paths(plan, job, scenario.host_names, scenario.occurrences).values()), "it is waited for"
+    slowed = broken_paths(plan, job, scenario.host_names, scenario.occurrences, slowed=True)
+    assert slowed["h0"] == {"h1": [[1, 0]]}
+    assert set(slowed["h1"]) == {"h0", "h3"}
+
+
 def test_loss_of_one_sender_silences_its_own_paths_and_those_back_to_it() -> None:
     cold = "faults: [{at: cold-start, ev-loss: p0-t1-1, from: h0, to: h3, loss: 100%, for: 1s}]\n"
     scenario = load_scenario_text(SCENARIO + cold)
