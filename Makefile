@@ -15,7 +15,7 @@ demo: setup
 test: test-setup
 	@$(SUDO) env CI="$$CI" tools/run-tests
 
-# All there is, campaigns too: an hour and a half. Nothing else may run beside it.
+# All there is, campaigns too: for hours. Nothing else may run beside it.
 test-nightly: test-setup
 	@$(SUDO) env CI="$$CI" tools/run-tests nightly
 	@$(MAKE) soak MINUTES=15

@@ -1,6 +1,6 @@
 """The heaviest tests start first: one that starts last keeps one worker busy while the others have nothing left.
 
-tests/heavy.txt has the seconds of each test that takes two or more, as the last `make test-nightly` measured them. A
+tests/heavy.txt has the seconds of each test that takes two or more, as the last run that wrote it measured them. A
 test that is not in it counts as light, which costs time and nothing else.
 """
 
