@@ -146,14 +146,12 @@ def test_a_scheduler_that_goes_is_told_with_status_4(stage: Stage) -> None:
     assert "is gone" in (stage.place / f"process-{len(stage.started) - 1}.log").read_text()
 
 
-def test_no_scheduler_is_told_within_seconds(stage: Stage) -> None:
+def test_no_scheduler_is_told(stage: Stage) -> None:
     folder = stage.plan(1)
-    began = time.monotonic()
     done = stage.call("sweep", "run", str(folder), "--on", "tcp://127.0.0.1:9")
     assert done.returncode == 4
     assert "no scheduler at tcp://127.0.0.1:9" in done.stderr
     assert "dask scheduler" in done.stderr
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.nightly
