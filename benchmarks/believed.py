@@ -27,8 +27,8 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import TestbedError
 from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.scenario import Scenario, load_scenario, load_scenario_text
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.shipped import shipped_named
+from mrc_testbed.testbed.scenario.load.shipped import shipped_named
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.topos.cost import cpus
 
 RUNS = 5

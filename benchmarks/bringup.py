@@ -24,8 +24,8 @@ from mininet.net import Mininet
 from mrc_testbed.testbed.fabric import capabilities, trials
 from mrc_testbed.testbed.fabric.batch import IP, run_batch
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import Shape
 

@@ -29,12 +29,12 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.steps import job_steps
 from mrc_testbed.testbed.fabric import capabilities, trials
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import network_of, run_isolated
 from mrc_testbed.testbed.fabric.tap import FLUSH_S, Tap
 from mrc_testbed.testbed.pcap.index import read_index
 from mrc_testbed.testbed.rundir.results import run_folders
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import build_plan
 
 SNAP_BYTES = 160

@@ -23,7 +23,6 @@ from benchmarks.nodes import start_on
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric import capabilities, trials
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.daemon import DaemonProcess
@@ -31,6 +30,7 @@ from mrc_testbed.testbed.runner.loop import RealTimeLoop
 from mrc_testbed.testbed.runner.setup import configuration, connect_qps
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.topos.plan import build_plan
 

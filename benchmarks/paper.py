@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.load.shipped import shipped
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "paper.md"
 HEADING = "in virtual time, at 100 Gb/s a port"

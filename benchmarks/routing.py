@@ -29,9 +29,9 @@ from pathlib import Path
 
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
-from mrc_testbed.testbed.fabric.port_rules import PortRule
 from mrc_testbed.testbed.fabric.sandbox import network_of, run_isolated
+from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 

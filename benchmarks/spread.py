@@ -27,7 +27,7 @@ from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
 from mrc_testbed.testbed.errors import TestbedError
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.shipped import shipped_named
+from mrc_testbed.testbed.scenario.load.shipped import shipped_named
 
 KEPT = Path(__file__).with_name("paper-rounds.jsonl")
 _BOUND = re.compile(r"(>=|<=|>|<) ([0-9.]+)")

@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
-from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.cells.axes import Sweep
 from mrc_testbed.testbed.sweep.folder import SweepFolder
 from mrc_testbed.testbed.sweep.plan import plan_sweep
 

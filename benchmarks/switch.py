@@ -18,10 +18,10 @@ from dataclasses import replace
 from benchmarks.endpoint import PAIRS, SCENARIO, Result, measure_bare
 from mrc_testbed.testbed.fabric import capabilities, trials
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
-from mrc_testbed.testbed.fabric.port_rules import PortRule
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.port_rules import PortRule
 
 TARGET = 0.8
 PLAIN, EGRESS, WHOLE, RULES = "plain shaper", "egress alone", "whole program", "and idle rules"

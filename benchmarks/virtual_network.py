@@ -17,7 +17,7 @@ from time import thread_time_ns
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.udp import PORT
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.scheduler import Scheduler

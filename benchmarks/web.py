@@ -10,11 +10,11 @@ import os
 import time
 from pathlib import Path
 
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.live.layout import EVERY_S
 from mrc_testbed.testbed.live.model import LiveModel
 from mrc_testbed.testbed.runner.events import Note, PhaseBegins, PortsSampled, WorkloadBegins
 from mrc_testbed.testbed.scenario import Scenario, load_scenario, load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web.server_process import ServerProcess
 from mrc_testbed.topos.plan import Plan
 

@@ -27,7 +27,7 @@ SUFFIX = EXTENSION_SUFFIXES[0]
 """Of files of machine code; it names this Python and the machine."""
 CACHE = os.path.join(sys.prefix, "var", "mrc-testbed")
 ROOMS = ("hosts", "testbed/virtual")
-FILES = ("testbed/fabric/port_counts.py", "testbed/fabric/thresholds.py")
+FILES = ("testbed/switching/port_counts.py", "testbed/switching/thresholds.py")
 """What the network in virtual time needs of another room."""
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -21,7 +21,6 @@ from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
 from mrc_testbed.testbed.commands.options import example
 from mrc_testbed.testbed.commands.paper import paper
-from mrc_testbed.testbed.commands.plan import plan
 from mrc_testbed.testbed.commands.replay import replay
 from mrc_testbed.testbed.commands.report import report
 from mrc_testbed.testbed.commands.results import ResultsGroup, list_results, remove_results
@@ -32,6 +31,7 @@ from mrc_testbed.testbed.commands.worlds import worlds
 from mrc_testbed.testbed.consent import known_code_alone
 from mrc_testbed.testbed.errors import ExitCode, end_for, lack_of
 from mrc_testbed.testbed.interrupts import unwrapped
+from mrc_testbed.testbed.planner.commands.plan import plan
 from mrc_testbed.testbed.terminal import say
 from mrc_testbed.testbed.version import version_line
 

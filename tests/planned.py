@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mrc_testbed.testbed.pages.plan.page import plan_page
-from mrc_testbed.testbed.planner.design import Design, NicCable
-from mrc_testbed.testbed.planner.failures import FailurePlan, PlannedJob, listed_failures
-from mrc_testbed.testbed.planner.parts import PartsList, load_parts
-from mrc_testbed.testbed.planner.question import Question, designs
-from mrc_testbed.testbed.planner.recoveries import listed_recoveries
-from mrc_testbed.testbed.report.plan import plan_document
-from mrc_testbed.testbed.report.plan_failures import failures_document
+from mrc_testbed.testbed.planner.arithmetic.design import Design, NicCable
+from mrc_testbed.testbed.planner.arithmetic.failures import FailurePlan, PlannedJob, listed_failures
+from mrc_testbed.testbed.planner.arithmetic.parts import PartsList, load_parts
+from mrc_testbed.testbed.planner.arithmetic.question import Question, designs
+from mrc_testbed.testbed.planner.arithmetic.recoveries import listed_recoveries
+from mrc_testbed.testbed.planner.pages.page import plan_page
+from mrc_testbed.testbed.planner.report.designs import plan_document
+from mrc_testbed.testbed.planner.report.failures import failures_document
 
 PARTS = load_parts()
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.fabric.port_counts import PortCounts
-from mrc_testbed.testbed.fabric.port_rules import PortRule
-from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
+from mrc_testbed.testbed.switching.port_counts import PortCounts
+from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from mrc_testbed.topos.shape import Shape
 
 SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)

@@ -12,7 +12,7 @@ from svg_chart import Panel, Series, drawing
 
 from mrc_testbed.testbed.report.frames.run import Run, load_run
 from mrc_testbed.testbed.rundir.results import run_folders
-from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.load.shipped import shipped
 from mrc_testbed.testbed.workloads.fairness import line_rate
 
 DOCS = Path(__file__).parents[1] / "docs/stories"

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.rundir.results import point_latest
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 _PROCESSES: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
 """A fork has all that was loaded and read; where there is none, cases are sent."""

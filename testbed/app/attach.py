@@ -13,7 +13,7 @@ from mrc_testbed.testbed.rundir.files import read_json
 from mrc_testbed.testbed.rundir.ownership import writer_of
 from mrc_testbed.testbed.rundir.results import run_folder, run_folders
 from mrc_testbed.testbed.scenario import load_recorded
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 
 def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:

@@ -13,8 +13,8 @@ from mrc_testbed.testbed.errors import ExitCode, Problem, ScenarioError, UsageEr
 from mrc_testbed.testbed.interrupts import ignored_by_wish, unwrapped
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.scenario import Cell, load_cells
-from mrc_testbed.testbed.scenario.axes import NO_SWEEP, Sweep
-from mrc_testbed.testbed.scenario.cells import MOST_CELLS
+from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, Sweep
+from mrc_testbed.testbed.scenario.cells.cells import MOST_CELLS
 
 RunCase = Callable[[Case], RunOutcome]
 """One run of a case. May raise: TestbedError for what keeps it from beginning, anything else is a mistake of ours."""

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.compare.worlds import Twin, names_of
 from mrc_testbed.testbed.errors import TestbedError, UsageError
 from mrc_testbed.testbed.rundir.files import any_values
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 
 def bounds_of_folders(folders: Sequence[Path], chance: float) -> list[BoundsOf]:

@@ -21,7 +21,7 @@ from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.files import read_json
 from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from mrc_testbed.testbed.scenario.model.transports import RoceSettings, TransportKind, full_packet
 from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
 from mrc_testbed.topos.shape import PAYLOAD_BYTES
 

@@ -15,7 +15,7 @@ from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.expect import ExpectError, parse_expectation, with_metrics
 from mrc_testbed.testbed.report.outcome import RunOutcome
-from mrc_testbed.testbed.scenario.expect_rules import require_figure
+from mrc_testbed.testbed.scenario.rules.expect_rules import require_figure
 
 T = TypeVar("T")
 

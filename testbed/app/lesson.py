@@ -33,7 +33,7 @@ from mrc_testbed.testbed.lessons.work import RUNS, Work, unanswered
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.results import point
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 _MEASURED = f"--measured {RUN}"
 UNREADABLE = (TestbedError, OSError, ValueError, ArithmeticError, RecursionError)

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.pages.live.lesson import grade_content, lesson_content,
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
-from mrc_testbed.testbed.scenario.yaml_text import parse_value
+from mrc_testbed.testbed.scenario.text.yaml_text import parse_value
 from mrc_testbed.testbed.web.sse_state import GRADE, LESSON
 
 if TYPE_CHECKING:  # it needs sockets that other systems do not have

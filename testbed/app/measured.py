@@ -9,7 +9,7 @@ from mrc_testbed.testbed.checks.windows import outages
 from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
 from mrc_testbed.testbed.compare.waits import waits_of
 from mrc_testbed.testbed.errors import TestbedError, UsageError
-from mrc_testbed.testbed.planner.bridge import MeasuredWaits
+from mrc_testbed.testbed.planner.arithmetic.bridge import MeasuredWaits
 from mrc_testbed.testbed.rundir.files import read_json
 from mrc_testbed.testbed.rundir.ownership import is_running
 from mrc_testbed.testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders

@@ -16,8 +16,8 @@ from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import PAPER_FILE, new_folder
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.matrix import VARIANT
-from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.load.shipped import shipped
+from mrc_testbed.testbed.scenario.model.matrix import VARIANT
 
 GROUP = "paper"
 LONGEST_S = 20 * 60

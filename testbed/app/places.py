@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Protocol
 
 from mrc_testbed.testbed.errors import ExitCode, MissingCapability, TestbedError, UsageError
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.rundir.recorder import note_interrupt
 from mrc_testbed.testbed.runner.phases import RunJob, run_phases
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.world import World
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.terminal import say
 
 _ELSEWHERE = "or `--virtual`, which needs neither Linux nor root"

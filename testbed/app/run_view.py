@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.runner.audience import Audience
 from mrc_testbed.testbed.runner.progress import Screen
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.switching.options import FabricOptions
 
 
 class RunView(Audience, Protocol):

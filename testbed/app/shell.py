@@ -16,7 +16,7 @@ from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.runner.options import fabric_options, require_limits
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.terminal import say
 from mrc_testbed.topos.plan import Plan
 

@@ -13,8 +13,8 @@ from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.axes import NO_SWEEP, Sweep
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, Sweep
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 RunIt = Callable[[Scenario, Path | None], RunOutcome]
 """Run a scenario; the folder whose schedule it replays, if any."""

@@ -30,7 +30,7 @@ from mrc_testbed.testbed.checks.windows import (
     workload_ns,
 )
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""

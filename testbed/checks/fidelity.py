@@ -19,7 +19,7 @@ from mrc_testbed.testbed.checks.senders import surpluses_of
 from mrc_testbed.testbed.checks.wire_time import wire_times
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 MAX_LATENESS_P99_T = 0.25
 """Limit of timer lateness (p99), as a part of T: RTTs and timeouts are then still those of the network."""

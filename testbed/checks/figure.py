@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.scope import members
 from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable
 from mrc_testbed.testbed.expect import ExpectError, Figure, parse_figure, with_metrics
 from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Job
-from mrc_testbed.testbed.scenario.expect_rules import FigureContext, require_figure
+from mrc_testbed.testbed.scenario.rules.expect_rules import FigureContext, require_figure
 
 T = TypeVar("T")
 

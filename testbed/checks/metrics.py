@@ -21,7 +21,7 @@ from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
 from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
 from mrc_testbed.testbed.expect import Figure, Span, Window
-from mrc_testbed.testbed.scenario.plugins.offered import PluginStuck
+from mrc_testbed.testbed.scenario.model.offered import PluginStuck
 
 
 def measure(record: RunRecord, figure: Figure) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.expect import Scope, ScopeKind
 from mrc_testbed.testbed.expect.vocabulary import By, Job, Metric
-from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.topos.names import host_name
 

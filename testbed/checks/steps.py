@@ -13,7 +13,7 @@ from mrc_testbed.testbed.checks.scope import belongs
 from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Span, Window
 from mrc_testbed.testbed.rundir.tables import Completion
-from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 
 @dataclass(frozen=True, slots=True)

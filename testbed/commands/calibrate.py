@@ -12,7 +12,7 @@ from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.calibration import Calibration
-    from mrc_testbed.testbed.scenario.transports import TransportKind
+    from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 _Transports = Annotated[
     str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
@@ -50,7 +50,7 @@ def calibrate(
 def _kinds(words: str) -> Iterator[TransportKind]:
     """The transports of a list. Raises UsageError for what is none."""
     from mrc_testbed.testbed.expect import did_you_mean
-    from mrc_testbed.testbed.scenario.transports import TransportKind
+    from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
     known = [kind.value for kind in TransportKind]
     for word in dict.fromkeys(word.strip() for word in words.split(",")):

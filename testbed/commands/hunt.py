@@ -62,7 +62,7 @@ def hunt(
     from mrc_testbed.testbed.app.hunt.subject import HuntRequest
     from mrc_testbed.testbed.inputs import STANDARD_STREAM
     from mrc_testbed.testbed.report.console import open_console
-    from mrc_testbed.testbed.scenario.yaml_text import read_source
+    from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 
     text = read_source(scenario).text if scenario == STANDARD_STREAM else ""
     request = HuntRequest(scenario, tuple(set_ or ()), move, text)

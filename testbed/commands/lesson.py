@@ -11,7 +11,7 @@ from mrc_testbed.testbed.commands.options import Virtual
 from mrc_testbed.testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, UsageError
-from mrc_testbed.testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.scenario.load.shipped import FOLDER
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.terminal import say
 if TYPE_CHECKING:
     from mrc_testbed.testbed.report.outcome import Case
     from mrc_testbed.testbed.scenario import Scenario
-    from mrc_testbed.testbed.scenario.axes import Sweep
+    from mrc_testbed.testbed.scenario.cells.axes import Sweep
 
 ScenarioFile = Annotated[
     Path,
@@ -90,7 +90,7 @@ Insecure = Annotated[
 
 def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep:
     """What the options of a command ask for besides the file."""
-    from mrc_testbed.testbed.scenario.axes import Sweep
+    from mrc_testbed.testbed.scenario.cells.axes import Sweep
 
     return Sweep(tuple(matrix or ()), variants, against)
 
@@ -129,8 +129,8 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     standard error, once each. `scenarios`: with the names of their cells; a warning that is not about all of them names
     those that it is about."""
     from mrc_testbed.testbed.calibration import budget_warnings
-    from mrc_testbed.testbed.scenario.load import offered_load
-    from mrc_testbed.testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
     from mrc_testbed.topos.budget import too_few_in_flight
 
     told: dict[str, dict[str, None]] = {}
@@ -154,7 +154,7 @@ def warn_of_captures(scenarios: Iterable[Scenario]) -> None:
     """Print warnings about expensive captures on standard error, once each."""
     from mrc_testbed.testbed.cpus import usable_cpus
     from mrc_testbed.testbed.pcap.budget import capture_warnings
-    from mrc_testbed.testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
     cpus = usable_cpus()
     on_kernel = (each for each in scenarios if each.world is WorldKind.KERNEL)

@@ -52,7 +52,7 @@ def paper(
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.report.outcome import exit_code_of
     from mrc_testbed.testbed.report.pack import pack_table, world_words
-    from mrc_testbed.testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
     refuse_without_web(web, web_port, interactive=False)
     cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit)

@@ -21,7 +21,7 @@ def list_shipped(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         from mrc_testbed.testbed.report.catalogue import CatalogueEntry, show_catalogue
         from mrc_testbed.testbed.scenario import load_scenario
-        from mrc_testbed.testbed.scenario.shipped import shipped
+        from mrc_testbed.testbed.scenario.load.shipped import shipped
 
         show_catalogue([CatalogueEntry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
         _list_sets()
@@ -29,7 +29,7 @@ def list_shipped(context: typer.Context) -> None:
 
 
 def _list_sets() -> None:
-    from mrc_testbed.testbed.scenario.variants import shipped_sets, variant_set
+    from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
 
     for name in shipped_sets():
         say(f"With each of them: --against {name} ({', '.join(variant_set(name).changes)})")
@@ -38,8 +38,8 @@ def _list_sets() -> None:
 def _list_plugins() -> None:
     """A package with unusable plugins is reported, and hides no other."""
     from mrc_testbed.testbed.report.plugins import plugin_line
+    from mrc_testbed.testbed.scenario.model.offered import PluginMistake
     from mrc_testbed.testbed.scenario.plugins.load import installed, package_sources, plugins_of
-    from mrc_testbed.testbed.scenario.plugins.offered import PluginMistake
 
     for package in sorted(installed()):
         try:
@@ -51,7 +51,7 @@ def _list_plugins() -> None:
 
 def show(name: ScenarioName) -> None:
     """Print a shipped scenario."""
-    from mrc_testbed.testbed.scenario.shipped import shipped_named
+    from mrc_testbed.testbed.scenario.load.shipped import shipped_named
 
     say(shipped_named(name).path.read_text(encoding="utf-8"), end="")
 
@@ -66,7 +66,7 @@ def copy(
 ) -> None:
     """Copy a shipped scenario as a starting point."""
     from mrc_testbed.testbed.inputs import STANDARD_STREAM
-    from mrc_testbed.testbed.scenario.shipped import shipped_named
+    from mrc_testbed.testbed.scenario.load.shipped import shipped_named
 
     if file == STANDARD_STREAM:
         raise UsageError(f"-: name a file to copy to; `mrc-testbed scenarios show {name}` prints it")

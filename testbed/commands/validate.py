@@ -63,8 +63,8 @@ def validate(
 def _tell(path: Path, cells: Sequence[Cell]) -> None:
     from mrc_testbed.testbed.report.plugins import plugin_lines
     from mrc_testbed.testbed.scenario import in_brackets
-    from mrc_testbed.testbed.scenario.scale import speed_words
-    from mrc_testbed.testbed.scenario.transports import WorldKind
+    from mrc_testbed.testbed.scenario.model.scale import speed_words
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
     first = cells[0].scenario
     takes = sum(cell.scenario.as_written.estimate_ns for cell in cells) / 1e9
@@ -116,7 +116,7 @@ def _tell_predictions(cells: Sequence[Cell]) -> None:
 def _tell_draws(scenario: Scenario, cell: str) -> None:
     from mrc_testbed.testbed.report.capture_facts import capture_lines
     from mrc_testbed.testbed.report.random_targets import random_target_lines
-    from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+    from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 
     for line in chain(random_target_lines(scenario), capture_lines(scenario)):
         say(f"  {cell}{line}")

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.compare.runs import ComparedRun
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 _ROWS = {
     "history": "history.jsonl",

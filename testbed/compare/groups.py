@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import prod
 
 from mrc_testbed.testbed.compare.runs import SIDE, ComparedRun
-from mrc_testbed.testbed.scenario.keys import distinct_texts, short_names
-from mrc_testbed.testbed.scenario.matrix import VARIANT
-from mrc_testbed.testbed.scenario.queue_pairs import QPS
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.matrix import VARIANT
+from mrc_testbed.testbed.scenario.model.queue_pairs import QPS
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names
 
 MOST_NAMED = 3
 """Groups that differ in more keys than this are named by their scenarios."""

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.report.facts import headline
 from mrc_testbed.testbed.report.transport_words import transport_words
 from mrc_testbed.testbed.rundir.files import RecordError, any_values, read_json
 from mrc_testbed.testbed.rundir.lines import HISTORY
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 SIDE = "runs"
 """The key in which sides differ, treated like a key of the scenario."""

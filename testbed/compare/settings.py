@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.keys import whole_value
-from mrc_testbed.testbed.scenario.units import format_duration, format_rate
-from mrc_testbed.testbed.scenario.yaml_text import parse_source
+from mrc_testbed.testbed.scenario.text.keys import whole_value
+from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
+from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 
 SEED = "seed"
 NAME = "name"

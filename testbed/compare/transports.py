@@ -23,8 +23,8 @@ from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.transport_words import routing_words, time_words
 from mrc_testbed.testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
-from mrc_testbed.testbed.scenario.matrix import VARIANT
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.matrix import VARIANT
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""

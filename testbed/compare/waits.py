@@ -19,7 +19,7 @@ from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.transports import AS_LONG
 from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
-from mrc_testbed.testbed.planner.bridge import FaultWait, MeasuredWaits
+from mrc_testbed.testbed.planner.arithmetic.bridge import FaultWait, MeasuredWaits
 from mrc_testbed.testbed.report.transport_words import chooses_paths, software_timers, time_words, transport_words
 from mrc_testbed.testbed.scenario import Scenario
 

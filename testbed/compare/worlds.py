@@ -15,8 +15,8 @@ from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.settings import WORLD, settings_of
 from mrc_testbed.testbed.compare.tolerances import TOLERANCES, Tolerance
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.keys import short_names
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.keys import short_names
 
 _OF_WORLDS = (WORLD, WorldKind.VIRTUAL.value)
 """First words of the keys `world` and `virtual.*`."""

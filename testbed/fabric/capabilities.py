@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.shape import Shape
 
 MODULES_FIX = (

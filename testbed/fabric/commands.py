@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from mrc_testbed.testbed.fabric.options import (
-    CONTROL_QUEUE_BDP,
+from mrc_testbed.testbed.switching.options import (
     NIC_QUEUE_PACKETS,
     QUEUE_BDP,
     FabricOptions,
+    control_queue_bytes,
     program_queue_bytes,
     queue_bytes,
 )
@@ -228,8 +228,3 @@ def data_queue_bytes(shape: Shape, options: FabricOptions) -> int:
     if options.port_program:
         return program_queue_bytes(shape, options.thresholds)
     return queue_bytes(shape, QUEUE_BDP)
-
-
-def control_queue_bytes(shape: Shape) -> int:
-    """Limit of a switch port's queue of control packets and trimmed headers."""
-    return queue_bytes(shape, CONTROL_QUEUE_BDP)

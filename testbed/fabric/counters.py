@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.commands import CLASS_CONTROL
-from mrc_testbed.testbed.fabric.port_counts import IpCounts
 from mrc_testbed.testbed.fabric.sandbox import open_of
+from mrc_testbed.testbed.switching.port_counts import IpCounts
 
 _SKIPPED = ("lo", "sid0")
 _ICMP = ("Echos", "EchoReplies", "DestUnreachs", "PktTooBigs", "TimeExcds", "ParmProblems")

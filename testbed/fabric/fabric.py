@@ -19,18 +19,18 @@ from mrc_testbed.testbed.fabric.bgp.watch import RouteChange, RouteWatch
 from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow, switch_settings
-from mrc_testbed.testbed.fabric.expected import Expected, Unplanned
 from mrc_testbed.testbed.fabric.forker import Child, Forker
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
-from mrc_testbed.testbed.fabric.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
-from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle, as_seen_by_program
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
 from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.fabric.tap import Tap, ring_blocks
+from mrc_testbed.testbed.switching.ecmp import PlainFlow, switch_settings
+from mrc_testbed.testbed.switching.expected import Expected, Unplanned
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, as_seen_by_program
 from mrc_testbed.topos.plan import Interface, Plan, Routing
 
 if TYPE_CHECKING:

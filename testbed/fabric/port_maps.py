@@ -10,9 +10,9 @@ import os
 import struct
 import time
 
-from mrc_testbed.testbed.fabric.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
-from mrc_testbed.testbed.fabric.port_rules import RULE, RULES, PortRule
-from mrc_testbed.testbed.fabric.thresholds import PortLevels
+from mrc_testbed.testbed.switching.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
+from mrc_testbed.testbed.switching.port_rules import RULE, RULES, PortRule
+from mrc_testbed.testbed.switching.thresholds import PortLevels
 from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("8Q")

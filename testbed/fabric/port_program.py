@@ -10,8 +10,6 @@ from pathlib import Path
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric import port_object
 from mrc_testbed.testbed.fabric.libbpf import BpfObject
-from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes
-from mrc_testbed.testbed.fabric.port_counts import LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.fabric.port_maps import (
     VALUE_BYTES,
     SharedArray,
@@ -24,8 +22,10 @@ from mrc_testbed.testbed.fabric.port_maps import (
     stretch_queue,
     take_last_lateness,
 )
-from mrc_testbed.testbed.fabric.port_rules import RuleTable
 from mrc_testbed.testbed.fabric.sandbox import mount_bpffs
+from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
+from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
+from mrc_testbed.testbed.switching.port_rules import RuleTable
 from mrc_testbed.topos import names
 from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric import port_object
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow, unpredictable
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.ecmp import PlainFlow, unpredictable
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos import names
 from mrc_testbed.topos.plan import Plan
 

@@ -16,10 +16,10 @@ from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
 from mrc_testbed.testbed.fabric.commands import MTU, PORTLESS, without_hops
-from mrc_testbed.testbed.fabric.ecmp import switch_settings
-from mrc_testbed.testbed.fabric.expected import Expected
 from mrc_testbed.testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
 from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
+from mrc_testbed.testbed.switching.ecmp import switch_settings
+from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 

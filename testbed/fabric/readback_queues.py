@@ -9,11 +9,11 @@ from mrc_testbed.testbed.fabric.commands import (
     CLASS_CONTROL,
     CLASS_DATA,
     STAB_OVERHEAD_BYTES,
-    control_queue_bytes,
     data_queue_bytes,
 )
-from mrc_testbed.testbed.fabric.expected import Expected
 from mrc_testbed.testbed.fabric.port_program import hooks
+from mrc_testbed.testbed.switching.expected import Expected
+from mrc_testbed.testbed.switching.options import control_queue_bytes
 
 PortRow = tuple[str, ...]
 

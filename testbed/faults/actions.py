@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar, runtime_checkable
 
-from mrc_testbed.testbed.fabric.expected import Unplanned
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults import Traits
+from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.topos.plan import Plan
 
 

@@ -9,7 +9,7 @@ from mrc_testbed.testbed.faults.schedule import Action, FaultStep
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario import Effect, Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
-from mrc_testbed.testbed.scenario.units import format_rate
+from mrc_testbed.testbed.scenario.text.units import format_rate
 
 
 class Injector:

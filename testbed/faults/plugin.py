@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from mrc_testbed.testbed.fabric.commands import MTU
-from mrc_testbed.testbed.fabric.expected import Unplanned
 from mrc_testbed.testbed.faults.actions import FaultAction
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario.faults import Defaults, Drawing, Effect, InteractiveRequest, Target
+from mrc_testbed.testbed.switching.expected import Unplanned
 
 __all__ = ["MTU", "FaultKind", "TargetSystem", "Unplanned"]
 

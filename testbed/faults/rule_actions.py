@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle
 from mrc_testbed.testbed.faults.actions import FaultAction, does
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario import LinkEnd, Occurrence
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 
 _MILLION = 1_000_000
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from mrc_testbed.testbed.fabric.interface import FabricLike
-from mrc_testbed.testbed.fabric.port_rules import RuleHandle
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.testbed.switching.interface import FabricLike
+from mrc_testbed.testbed.switching.port_rules import RuleHandle
 from mrc_testbed.topos.plan import Interface, Plan
 
 T = TypeVar("T", bound=Hashable)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from mrc_testbed.testbed.calibration import budget_warnings, machine_capacity
 from mrc_testbed.testbed.lessons.evidence import CellRun
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.transports import WorldKind
-from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.topos.budget import suited_rtt_ns
 
 _SLOWER = 2

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mrc_testbed.testbed.scenario import Cell, Scenario, load_cells, load_scenario
-from mrc_testbed.testbed.scenario.keys import whole_value
-from mrc_testbed.testbed.scenario.matrix import VARIANT
+from mrc_testbed.testbed.scenario.model.matrix import VARIANT
+from mrc_testbed.testbed.scenario.text.keys import whole_value
 
 
 class Beside(NamedTuple):

@@ -19,9 +19,9 @@ from mrc_testbed.testbed.expect import parse_expectation, with_metrics
 from mrc_testbed.testbed.lessons.cells import bracketed, is_meant
 from mrc_testbed.testbed.lessons.expression import Expression, ExpressionTerm, NotANumber, TermKind
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.expect_rules import require_figure
-from mrc_testbed.testbed.scenario.keys import key_path
-from mrc_testbed.testbed.scenario.scale import scaled_expectation
+from mrc_testbed.testbed.scenario.model.scale import scaled_expectation
+from mrc_testbed.testbed.scenario.rules.expect_rules import require_figure
+from mrc_testbed.testbed.scenario.text.keys import key_path
 
 RUN = "RUN"
 """Stands for the folder of each run in the options of a plan."""

@@ -15,8 +15,8 @@ from mrc_testbed.testbed.lessons.lesson import PASSES, Lesson, LessonQuestion, S
 from mrc_testbed.testbed.lessons.reading import YamlFile
 from mrc_testbed.testbed.lessons.requirements import Required, misfit
 from mrc_testbed.testbed.scenario import Scenario, load_cells
-from mrc_testbed.testbed.scenario.expect_rules import FigureContext, figure_mistakes
-from mrc_testbed.testbed.scenario.source import KeyPath
+from mrc_testbed.testbed.scenario.rules.expect_rules import FigureContext, figure_mistakes
+from mrc_testbed.testbed.scenario.text.source import KeyPath
 
 
 @dataclass(frozen=True, slots=True)

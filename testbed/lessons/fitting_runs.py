@@ -11,7 +11,7 @@ from mrc_testbed.testbed.lessons.fitting import CellScenario
 from mrc_testbed.testbed.lessons.work import Work
 from mrc_testbed.testbed.rundir.results import RESULTS, run_folder, run_folders
 from mrc_testbed.testbed.scenario import Scenario, load_cells, load_recorded
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 _SAID_ONLY = ("name", "about")
 """Keys that change nothing in a run."""

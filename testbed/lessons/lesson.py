@@ -13,8 +13,8 @@ from typing import Any
 from mrc_testbed.testbed.lessons.cells import InCell
 from mrc_testbed.testbed.lessons.kinds import AnswerKind, FreeText
 from mrc_testbed.testbed.lessons.requirements import Required
-from mrc_testbed.testbed.scenario.shipped import FOLDER
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.load.shipped import FOLDER
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 TEXT_FILE = "lesson.md"
 HINTS_FILE = "hints.md"

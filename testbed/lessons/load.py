@@ -27,9 +27,9 @@ from mrc_testbed.testbed.lessons.lesson import (
 )
 from mrc_testbed.testbed.lessons.reading import Keys, YamlFile, only_one
 from mrc_testbed.testbed.lessons.requirements import Required, read_required
-from mrc_testbed.testbed.scenario.fields import NAME_PATTERN
-from mrc_testbed.testbed.scenario.shipped import CHECK_FILE
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 
 _HINT = re.compile(r"^## ", re.M)
 _WORLDS = {world.value: world for world in WorldKind}

@@ -9,8 +9,8 @@ from typing import Any
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.scenario.source import KeyPath, Source, dotted
-from mrc_testbed.testbed.scenario.yaml_text import read_source
+from mrc_testbed.testbed.scenario.text.source import KeyPath, Source, dotted
+from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from mrc_testbed.testbed.lessons.evidence import value_of
 from mrc_testbed.testbed.lessons.kinds.names import same_name
 from mrc_testbed.testbed.lessons.reading import Keys, only_one
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario
-from mrc_testbed.testbed.scenario.units import DURATION, UnitError, format_duration
+from mrc_testbed.testbed.scenario.text.units import DURATION, UnitError, format_duration
 
 ALL = "all"
 _NOT_COMPARED = ("name", "about", "seed", "world", "scale", "virtual")

@@ -8,7 +8,7 @@ from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.lessons.lesson import COURSE_FILE, Lesson
 from mrc_testbed.testbed.lessons.load import load_lesson
-from mrc_testbed.testbed.scenario.shipped import CHECK_FILE, FOLDER
+from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE, FOLDER
 
 LESSONS = FOLDER / "lessons"
 

@@ -23,8 +23,8 @@ from mrc_testbed.testbed.lessons.shelf import LESSONS, find_lesson, lesson_folde
 from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
-from mrc_testbed.testbed.scenario.loader import PLUGINS
-from mrc_testbed.testbed.scenario.source import KeyPath, dotted
+from mrc_testbed.testbed.scenario.load.loader import PLUGINS
+from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
 
 MARKER = "lesson.yaml"
 RUNS = "runs"

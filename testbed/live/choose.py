@@ -13,7 +13,7 @@ from mrc_testbed.testbed.live.terminal import Terminal
 from mrc_testbed.testbed.live.tty import Tty, in_foreground, without_echo
 from mrc_testbed.testbed.runner.progress import PlainLines, Progress, ProgressGroup, Screen, Silent, TimeLeft
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 
 @contextmanager

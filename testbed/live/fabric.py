@@ -8,7 +8,7 @@ from typing import Any
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults import State
-from mrc_testbed.testbed.scenario.fields import WHOLE
+from mrc_testbed.testbed.scenario.text.fields import WHOLE
 from mrc_testbed.topos.plan import Plan
 
 _GRAVITY = (State.UP, State.SLOW, State.LOSSY, State.BROKEN)

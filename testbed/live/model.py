@@ -28,7 +28,7 @@ from mrc_testbed.testbed.runner.events import (
     WorkloadBegins,
 )
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
 from mrc_testbed.topos.plan import Plan
 
 DaemonEventFields = Mapping[str, Any]

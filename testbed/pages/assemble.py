@@ -32,8 +32,8 @@ def assemble(
 ) -> str:
     """The page as text.
 
-    `template`, `styles` and `scripts` are files below this folder, as in `report/report.html`; templates extend
-    `base.html`, and the shared `base.css` and `scrolling.js` are always there, first and last. Values are escaped but
+    `template`, `styles` and `scripts` are files below this folder, as in `report/report.html`, or another room's, as in
+    `planner/pages/plan.html`; templates extend `base.html`, and the shared `base.css` and `scrolling.js` are always there, first and last. Values are escaped but
     for `Markup`; the filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its
     definition from the glossary. `terms`: those that scripts use (`terms.js`).
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
@@ -56,7 +56,7 @@ def assemble(
 
 @cache
 def _environment() -> Environment:
-    loader = FileSystemLoader(_PAGES)
+    loader = FileSystemLoader((_PAGES, _PAGES.parent))
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["names"] = whole_names
     made.filters["term"] = term
@@ -64,7 +64,9 @@ def _environment() -> Environment:
 
 
 def _text(name: str) -> Markup:
-    return Markup((_PAGES / name).read_text(encoding="utf-8"))
+    made = _environment()
+    assert made.loader is not None
+    return Markup(made.loader.get_source(made, name)[0])
 
 
 def _as_json(data: Any) -> Markup:

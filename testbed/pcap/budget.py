@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mrc_testbed.testbed.fabric.ring import CAPTURED_PER_DATA, stored_bytes
-from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.scenario.model.captures import LinkCapture
+from mrc_testbed.testbed.switching.ring import CAPTURED_PER_DATA, stored_bytes
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import count_text
 

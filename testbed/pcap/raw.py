@@ -16,8 +16,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from mrc_testbed.testbed.fabric.ring import RingDamage, RingPacket, packets_of
 from mrc_testbed.testbed.rundir.files import MOST_CAPTURE_BYTES, open_plain, parse_json
+from mrc_testbed.testbed.switching.ring import RingDamage, RingPacket, packets_of
 
 SUFFIX = ".ring"
 _MOST_HEAD_BYTES = 4096

@@ -9,8 +9,8 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.pcap.annotate import Annotations, moment
 from mrc_testbed.testbed.pcap.link_events import LinkEvent
 from mrc_testbed.testbed.pcap.raw import FrameKind, Mark, RawCapture
-from mrc_testbed.testbed.scenario.transports import WorldKind
-from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.units import format_size
 
 _MADE = {
     WorldKind.KERNEL: "multicast, the kernel's own, is left out",

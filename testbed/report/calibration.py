@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mrc_testbed.testbed.calibration import Calibration, Step, machine_capacity
-from mrc_testbed.testbed.scenario.transports import RoceSettings, TransportKind, full_packet
+from mrc_testbed.testbed.scenario.model.transports import RoceSettings, TransportKind, full_packet
 from mrc_testbed.topos.budget import Capacity, suggest
 from mrc_testbed.topos.cost import cpus, full_load
 from mrc_testbed.topos.shape import PAYLOAD_BYTES, Shape

@@ -9,7 +9,7 @@ from mrc_testbed.testbed.pcap.budget import most_written
 from mrc_testbed.testbed.pcap.index import FOLDER, CaptureFile, read_index
 from mrc_testbed.testbed.report.random_targets import MAX_NAMES_SHOWN
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.captures import CaptureWindow
+from mrc_testbed.testbed.scenario.model.captures import CaptureWindow
 
 
 def capture_line(folder: Path) -> str:

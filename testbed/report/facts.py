@@ -23,8 +23,8 @@ from mrc_testbed.testbed.report.packet_facts import drops_words
 from mrc_testbed.testbed.report.random_targets import fault_title
 from mrc_testbed.testbed.report.transport_words import chooses_paths, settings_words, transport_words
 from mrc_testbed.testbed.scenario import Entry
-from mrc_testbed.testbed.scenario.jobs import NamedJob
-from mrc_testbed.testbed.scenario.units import format_duration, format_rate
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.topos.shape import MIN_RATE_BPS
 from mrc_testbed.topos.units import plural
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.report.transport_words import chooses_paths
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.topos import names
 from mrc_testbed.topos.units import plural
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.report.runs import ListedRun, RunState
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table

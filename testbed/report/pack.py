@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mrc_testbed.testbed.checks.observed import observed_words
 from mrc_testbed.testbed.report.batch import batch_as_dict, style_of, totals
 from mrc_testbed.testbed.report.outcome import Case
-from mrc_testbed.testbed.scenario.scale import speed_words
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.scale import speed_words
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 if TYPE_CHECKING:
     from rich.table import Table

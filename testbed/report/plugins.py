@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mrc_testbed.testbed.scenario.model.offered import Offered, Plugin, PluginSource
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
-from mrc_testbed.testbed.scenario.plugins.offered import Offered, Plugin, PluginSource
 
 
 def plugin_lines(offered: Offered) -> list[str]:

@@ -10,9 +10,9 @@ from math import ceil
 
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.jobs import NamedJob
-from mrc_testbed.testbed.scenario.transports import ANSWER_BYTES
-from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.transports import ANSWER_BYTES
+from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.steps import Compute, Exchange, StepAction

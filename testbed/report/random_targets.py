@@ -9,7 +9,7 @@ from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.scenario.faults import Chaos, Entry, Fault
 from mrc_testbed.testbed.scenario.faults.occurrence import titled
 from mrc_testbed.testbed.scenario.faults.selection import Form
-from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.text.units import format_duration
 
 MAX_EVENTS_SHOWN = 8
 MAX_NAMES_SHOWN = 8

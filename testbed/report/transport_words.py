@@ -12,7 +12,7 @@ from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.expect import METRICS
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.topos.plan import Routing
 
 _BUFFERS = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}

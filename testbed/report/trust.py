@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.report.transport_words import software_timers, time_words, transport_words
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 REFERENCE_RTT_NS = 13_000
 """A round trip across a T1 in a data centre (MRC paper, table 4.2: 6.54 us one way)."""

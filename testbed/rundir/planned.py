@@ -11,8 +11,8 @@ from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.rundir.files import read_json, refuse_strange_files
 from mrc_testbed.testbed.rundir.results import run_folder
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_recorded, read_occurrences
-from mrc_testbed.testbed.scenario.source import Override
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.source import Override
 from mrc_testbed.topos.export import plan_as_dict
 from mrc_testbed.topos.plan import Plan
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.switching.interface import FabricLike
 
 PER_NODE = ("icmp_in", "icmp_out")
 """Fields of IpCounts that are one number a node."""

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.pcap.raw import About, FrameKind, frame_header, head, r
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.clocks import Clocks
 from mrc_testbed.testbed.runner.loop import Loop
-from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.topos.plan import Interface
 
 

@@ -16,9 +16,9 @@ from mrc_testbed.hosts import compiled
 from mrc_testbed.hosts.udp import RECEIVE_BUFFER_BYTES
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric.capabilities import Capability
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.privileges import is_rootless
 from mrc_testbed.testbed.runner.clocks import both_clocks
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.version import NAME, commit
 
 _DELAY_WORDS = {

@@ -17,10 +17,10 @@ from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario
 from mrc_testbed.testbed.scenario.faults import Fault, requestable, requested
 from mrc_testbed.testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
 from mrc_testbed.testbed.scenario.faults.names import Target
-from mrc_testbed.testbed.scenario.fields import WHOLE
-from mrc_testbed.testbed.scenario.scale import scaled_ns
-from mrc_testbed.testbed.scenario.switch_rules import MAX_RULES
-from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.model.scale import scaled_ns
+from mrc_testbed.testbed.scenario.rules.switch_rules import MAX_RULES
+from mrc_testbed.testbed.scenario.text.fields import WHOLE
+from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Plan
 
 MEND = "mend"

@@ -10,7 +10,6 @@ from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric import catch_up
 from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.pcap.budget import capture_warnings
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.awake import AwakeCpus
@@ -24,8 +23,9 @@ from mrc_testbed.testbed.runner.loop import Loop, RealTimeLoop
 from mrc_testbed.testbed.runner.options import path_order_warnings, path_order_words, switch_words
 from mrc_testbed.testbed.runner.world import OnEvent
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.captures import LinkCapture
-from mrc_testbed.testbed.scenario.load import offered_load
+from mrc_testbed.testbed.scenario.model.captures import LinkCapture
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Plan, Routing
 
 

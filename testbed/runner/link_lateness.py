@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mrc_testbed.testbed.fabric.port_counts import LateArrivals, PortCounts
+from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts
 
 Port = tuple[str, str]
 LEAST_PACKETS = 100

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from mrc_testbed.testbed.errors import WorkloadError
-from mrc_testbed.testbed.fabric.interface import FabricLike
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
 from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
@@ -23,6 +22,7 @@ from mrc_testbed.testbed.runner.watch import watch_for
 from mrc_testbed.testbed.runner.world import MachineFigures
 from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 ROUTES_LIMIT_NS = 30_000_000_000

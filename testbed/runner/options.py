@@ -17,10 +17,10 @@ from mrc_testbed.testbed.fabric.capabilities import (
     TCP_RTO_MIN,
     Capability,
 )
-from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.bgp import SECOND_NS, BgpSettings
-from mrc_testbed.testbed.scenario.transports import TcpSettings, TransportKind
+from mrc_testbed.testbed.scenario.model.bgp import SECOND_NS, BgpSettings
+from mrc_testbed.testbed.scenario.model.transports import TcpSettings, TransportKind
+from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos.plan import Routing
 
 _FILES_PER_DAEMON = 20

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError, lack_of
-from mrc_testbed.testbed.fabric.interface import FabricLike
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import touched_nodes
 from mrc_testbed.testbed.faults.target_system import TargetSystem
@@ -34,8 +33,9 @@ from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
-from mrc_testbed.testbed.scenario.transports import PathRoutes
-from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.scenario.model.transports import PathRoutes
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
+from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.topos.plan import Plan, Routing
 

@@ -10,7 +10,7 @@ from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain, read_json
 from mrc_testbed.testbed.rundir.ownership import write_given
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.plugins.offered import COPIES, PluginSource
+from mrc_testbed.testbed.scenario.model.offered import COPIES, PluginSource
 from mrc_testbed.testbed.scenario.plugins.trust import not_noted, notes_file
 
 

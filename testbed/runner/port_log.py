@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mrc_testbed.testbed.fabric.interface import FabricLike
-from mrc_testbed.testbed.fabric.port_counts import PortHits
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PORTS, PortSample
+from mrc_testbed.testbed.switching.interface import FabricLike
+from mrc_testbed.testbed.switching.port_counts import PortHits
 
 _NOTHING = PortHits(0, 0, 0, 0, 0)
 

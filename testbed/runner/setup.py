@@ -7,11 +7,11 @@ from typing import Any
 
 from mrc_testbed.hosts.settings import OF_ALL_PACKETS
 from mrc_testbed.testbed.errors import RunError
-from mrc_testbed.testbed.fabric.ecmp import hash_seed
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.switching.ecmp import hash_seed
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.topos.plan import Host, Plan, Routing
 from mrc_testbed.topos.units import plural

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
-from mrc_testbed.testbed.fabric.interface import FabricLike
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.workloads.job import JobPlan
 
 QpFlows = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.captures import Captures
 from mrc_testbed.testbed.runner.clocks import Clocks
@@ -15,7 +14,8 @@ from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
 from mrc_testbed.testbed.runner.world import OnEvent
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.scenario.model.captures import LinkCapture
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.version import NAME, commit
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.host import VirtualHost

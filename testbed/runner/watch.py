@@ -19,7 +19,7 @@ from mrc_testbed.testbed.rundir.tables import (
 from mrc_testbed.testbed.runner.events import FlowsMoved, StepsDone
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.workloads.flows import flow_of
 from mrc_testbed.topos.shape import Shape
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from mrc_testbed.testbed.fabric.interface import FabricLike
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.captures import LinkCapture
+from mrc_testbed.testbed.scenario.model.captures import LinkCapture
+from mrc_testbed.testbed.switching.interface import FabricLike
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Plan
 
 OnEvent = Callable[[str, dict[str, Any]], None]

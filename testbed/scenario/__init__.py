@@ -9,9 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mrc_testbed.testbed.scenario.cells import Cell, Setting, in_brackets, load_cells
-    from mrc_testbed.testbed.scenario.denylist import parse_paths
-    from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
+    from mrc_testbed.testbed.scenario.cells.cells import Cell, Setting, in_brackets, load_cells
     from mrc_testbed.testbed.scenario.faults import (
         Effect,
         Entry,
@@ -20,36 +18,37 @@ if TYPE_CHECKING:
         Occurrence,
         read_occurrences,
     )
-    from mrc_testbed.testbed.scenario.loader import load_recorded, load_scenario, load_scenario_text
-    from mrc_testbed.testbed.scenario.models import FabricSettings, Scenario
-    from mrc_testbed.testbed.scenario.render import render_problems
-    from mrc_testbed.testbed.scenario.schema import scenario_json_schema
-    from mrc_testbed.testbed.scenario.workloads import FlowSet
-
-SCENARIO_FILE = "scenario.yaml"
-"""The scenario as run, in its run folder."""
+    from mrc_testbed.testbed.scenario.load.loader import load_recorded, load_scenario, load_scenario_text
+    from mrc_testbed.testbed.scenario.load.schema import scenario_json_schema
+    from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+    from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+    from mrc_testbed.testbed.scenario.model.workloads import FlowSet
+    from mrc_testbed.testbed.scenario.text.denylist import parse_paths
+    from mrc_testbed.testbed.scenario.text.render import render_problems
+    from mrc_testbed.testbed.scenario.text.source import SCENARIO_FILE
 
 _HOMES = {
-    "Cell": "cells",
+    "SCENARIO_FILE": "text.source",
+    "Cell": "cells.cells",
     "Effect": "faults",
     "Occurrence": "faults",
-    "EndpointSettings": "endpoint",
+    "EndpointSettings": "model.endpoint",
     "Entry": "faults",
-    "FabricSettings": "models",
-    "FlowSet": "workloads",
+    "FabricSettings": "model.models",
+    "FlowSet": "model.workloads",
     "FaultParameters": "faults",
     "LinkEnd": "faults",
-    "Scenario": "models",
-    "Setting": "cells",
-    "in_brackets": "cells",
-    "load_cells": "cells",
-    "load_recorded": "loader",
-    "load_scenario": "loader",
-    "load_scenario_text": "loader",
-    "parse_paths": "denylist",
+    "Scenario": "model.models",
+    "Setting": "cells.cells",
+    "in_brackets": "cells.cells",
+    "load_cells": "cells.cells",
+    "load_recorded": "load.loader",
+    "load_scenario": "load.loader",
+    "load_scenario_text": "load.loader",
+    "parse_paths": "text.denylist",
     "read_occurrences": "faults",
-    "render_problems": "render",
-    "scenario_json_schema": "schema",
+    "render_problems": "text.render",
+    "scenario_json_schema": "load.schema",
 }
 
 __all__ = [

@@ -36,8 +36,8 @@ from mrc_testbed.testbed.rundir.files import (
 )
 from mrc_testbed.testbed.rundir.ownership import claimed, give, is_running
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
-from mrc_testbed.testbed.scenario.plugins.offered import COPIES
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.offered import COPIES
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.sweep.code import code_version, version_words
 from mrc_testbed.testbed.sweep.evidence import CELL_FILE, unpack
 

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome, gravest
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.scenario import Scenario, load_recorded
-from mrc_testbed.testbed.scenario.cells import SettingNames
+from mrc_testbed.testbed.scenario.cells.cells import SettingNames
 from mrc_testbed.testbed.sweep.code import version_words
 from mrc_testbed.testbed.sweep.evidence import ALL, CELL_FILE, pack
 from mrc_testbed.testbed.sweep.folder import SCENARIOS, CellTry, SweepCell, SweepFolder

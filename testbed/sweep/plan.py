@@ -16,8 +16,8 @@ from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.runner.plugins import copy_plugins
 from mrc_testbed.testbed.scenario import SCENARIO_FILE, Scenario
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.sweep.code import code_version
 from mrc_testbed.testbed.sweep.folder import SCENARIOS, SWEEP_FILE, SweepCell, SweepFolder, write_sweep
 from mrc_testbed.topos.cost import cpus

@@ -12,13 +12,12 @@ from random import Random
 from typing import Any, Literal
 
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.fabric.commands import control_queue_bytes
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
-from mrc_testbed.testbed.fabric.expected import Unplanned
-from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes
-from mrc_testbed.testbed.fabric.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
-from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
-from mrc_testbed.testbed.fabric.thresholds import PauseThresholds
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.expected import Unplanned
+from mrc_testbed.testbed.switching.options import FabricOptions, control_queue_bytes, level_bdp_bytes
+from mrc_testbed.testbed.switching.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
+from mrc_testbed.testbed.switching.thresholds import PauseThresholds
 from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.testbed.virtual.lossless import (
     FIRST_AND_LAST_BYTES,
@@ -46,7 +45,7 @@ _NO_COUNTS = (0,) * COUNTS
 
 
 class VirtualFabric:
-    """See mrc_testbed.testbed.fabric.interface.FabricLike. Hosts that are not attached lose what comes for them
+    """See mrc_testbed.testbed.switching.interface.FabricLike. Hosts that are not attached lose what comes for them
     (`socket_losses`).
 
     `seed`: of all that is left to chance, and of the switches' hash where the options have none.
@@ -301,8 +300,8 @@ def _seen(row: Sequence[int]) -> tuple[int, int, int]:
 
 
 class _Slots:
-    """The rules of virtual ports (mrc_testbed.testbed.fabric.port_rules.RuleSlots), each port's in the order of their
-    slots."""
+    """The rules of virtual ports (mrc_testbed.testbed.switching.port_rules.RuleSlots), each port's in the order of
+    their slots."""
 
     def __init__(self, ports: Mapping[Interface, Port]) -> None:
         self._ports = ports

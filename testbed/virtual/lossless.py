@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from random import Random
 
 from mrc_testbed.hosts import wire
-from mrc_testbed.testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
-from mrc_testbed.testbed.fabric.thresholds import PauseLevels
+from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
+from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port
 from mrc_testbed.testbed.virtual.scheduler import Scheduler

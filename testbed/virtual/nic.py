@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mrc_testbed.testbed.fabric.options import NIC_QUEUE_PACKETS
+from mrc_testbed.testbed.switching.options import NIC_QUEUE_PACKETS
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.ways import Ways

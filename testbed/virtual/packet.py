@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.fabric.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
+from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.virtual.port import Port

@@ -20,8 +20,8 @@ from math import gcd
 from random import Random
 
 from mrc_testbed.hosts import wire
-from mrc_testbed.testbed.fabric.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
-from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels
+from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
+from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
@@ -56,8 +56,8 @@ NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 class Port:
     """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
 
-    `out`, `into`: rows of counts (testbed/fabric/port_counts.py), packets and then bytes. `live`: both ends of the link
-    are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
+    `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `live`: both ends of the
+    link are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
     """
 
     # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.

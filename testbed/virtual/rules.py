@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from mrc_testbed.testbed.fabric.port_counts import CHANGED, DROPPED, PASSED
-from mrc_testbed.testbed.fabric.port_rules import ALWAYS, PortRule
+from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
+from mrc_testbed.testbed.switching.port_rules import ALWAYS, PortRule
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 
 _DICE_BITS = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from mrc_testbed.testbed.fabric.ring import RingPacket, block_of
+from mrc_testbed.testbed.switching.ring import RingPacket, block_of
 from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.testbed.virtual.packet import VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port

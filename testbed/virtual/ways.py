@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mrc_testbed.hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow, hash_seed, unpredictable
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.ecmp import PlainFlow, hash_seed, unpredictable
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import names, plain, usid

@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
 from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from mrc_testbed.testbed.web.scene import scene

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mrc_testbed.testbed.errors import ExitCode
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.live.model import LiveModel
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web.server_process import ServerProcess
 from tests.browser.conftest import OpenPage
 from tests.live_stage import SMALL, TOKEN, LiveStage

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from mrc_testbed.testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.scenario.load.shipped import FOLDER
 from tests.browser.conftest import OpenPage
 from tests.browser.test_report_page import report, whole
 from tests.live_stage import LiveStage

@@ -17,8 +17,8 @@ import pytest
 from mrc_testbed.testbed.fabric import capabilities, sandbox
 from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.runner.books import port_books
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated

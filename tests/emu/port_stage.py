@@ -10,7 +10,7 @@ import pytest
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.capabilities import PORT_PROGRAM, Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.conftest import with_fabric
 from tests.port_cases import SMALL
 

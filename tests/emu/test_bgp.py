@@ -15,8 +15,8 @@ import pytest
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.capabilities import FRR, Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated

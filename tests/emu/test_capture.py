@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.hosts import wire
-from mrc_testbed.testbed.fabric.ring import packets_of
 from mrc_testbed.testbed.fabric.tap import FLUSH_S, Tap
 from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
+from mrc_testbed.testbed.switching.ring import packets_of
 from mrc_testbed.testbed.wireview.capture import CaptureReader
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.packet import Packet, parse

@@ -15,11 +15,11 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric.batch import IP, query, run_batch
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
-from mrc_testbed.testbed.fabric.port_rules import PortRule
 from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.shape import Shape
 from tests.emu.plain_traffic import (
     ACKNOWLEDGE,

@@ -7,7 +7,7 @@ import pytest
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import IP, run_batch
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import QUICK, with_fabric
 

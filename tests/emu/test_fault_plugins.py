@@ -8,12 +8,12 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import heal, inject
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults import KINDS, FaultParameters
+from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.conftest import with_fabric
 from tests.plugins import mtu_kind
 

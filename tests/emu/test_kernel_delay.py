@@ -18,8 +18,8 @@ from mrc_testbed.testbed.fabric import capabilities, delay_program, trials
 from mrc_testbed.testbed.fabric.capabilities import KERNEL_DELAY, Capability
 from mrc_testbed.testbed.fabric.delay import TICKS, KernelDelay
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Host, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated, with_fabric

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.message_times import FABRICS, SCENARIO, Message, Timed, measure, medians, messages
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.conftest import with_fabric
 
 TEXT = SCENARIO.format(fabric=FABRICS["slow"])

@@ -16,9 +16,9 @@ from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.commands import class_lines
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes
-from mrc_testbed.testbed.fabric.port_counts import PortCounts
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
+from mrc_testbed.testbed.switching.port_counts import PortCounts
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from tests.emu.port_stage import options as options
 from tests.emu.port_stage import run
 from tests.emu.runs import wait_for

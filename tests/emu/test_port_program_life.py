@@ -15,7 +15,7 @@ from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric import capabilities, port_object, port_program, trials
 from mrc_testbed.testbed.fabric.capabilities import PORT_PROGRAM
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.conftest import isolated
 from tests.emu.port_stage import options as options
 from tests.emu.port_stage import run

@@ -9,7 +9,7 @@ import pytest
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.testbed.fabric.capabilities import Capability
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.test_wire import CapturedRun, run_in_sandbox
 from tests.tshark import dissected, parsed, tshark
 

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.options import FabricOptions
-from mrc_testbed.testbed.fabric.ring import packets_of
 from mrc_testbed.testbed.fabric.tap import Tap
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.ring import packets_of
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from tests.emu.plain_traffic import ROCE, WRITE_ONLY, address, flow, flows, opened, with_ecmp

@@ -16,12 +16,12 @@ from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
 from mrc_testbed.testbed.fabric.capabilities import Capability
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 from mrc_testbed.testbed.runner.phases import Phases, RunJob
 from mrc_testbed.testbed.runner.progress import Silent
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos import usid
 from tests.emu.conftest import isolated
 

@@ -11,12 +11,12 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from mrc_testbed.testbed.scenario.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
-from mrc_testbed.testbed.scenario.denylist import Denial
-from mrc_testbed.testbed.scenario.fields import COLD_START, Model
-from mrc_testbed.testbed.scenario.step_models import StepItem, StepPart
-from mrc_testbed.testbed.scenario.switch_ports import USES, SwitchPorts
-from mrc_testbed.testbed.scenario.units import format_size
+from mrc_testbed.testbed.scenario.model.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
+from mrc_testbed.testbed.scenario.model.step_models import StepItem, StepPart
+from mrc_testbed.testbed.scenario.model.switch_ports import USES, SwitchPorts
+from mrc_testbed.testbed.scenario.text.denylist import Denial
+from mrc_testbed.testbed.scenario.text.fields import COLD_START, Model
+from mrc_testbed.testbed.scenario.text.units import format_size
 from tests.generated.sketch import MS, Sketch
 
 Draw = Callable[[Sketch, FieldInfo], Any]

@@ -17,7 +17,7 @@ from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
 
 TOLD_ANEW = ("environment.json", "junit.xml", "report.html", "summary.txt", "verdict.json")
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from mrc_testbed.testbed.expect.metrics import known_metrics
 from mrc_testbed.testbed.expect.vocabulary import OPERATORS, UNITS, By, Dimension, Metric, Windows
-from mrc_testbed.testbed.scenario.captures import Capture
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
 from mrc_testbed.testbed.scenario.faults.kinds.losses import LinkRate
 from mrc_testbed.testbed.scenario.faults.names import Target
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
 from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
-from mrc_testbed.testbed.scenario.flow_models import FLOW_KINDS, Between, Incast, Latency
-from mrc_testbed.testbed.scenario.step_models import STEP_KINDS, Alone, Train
+from mrc_testbed.testbed.scenario.model.captures import Capture
+from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, Between, Incast, Latency
+from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, Alone, Train
 from tests.generated.keys import mapping, pair
 from tests.generated.sketch import Sketch
 

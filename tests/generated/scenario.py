@@ -8,12 +8,12 @@ from typing import Any
 
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.scenario import Cell, load_cells, load_scenario_text
-from mrc_testbed.testbed.scenario.bgp import BgpSettings
-from mrc_testbed.testbed.scenario.effective import plain_text
-from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
-from mrc_testbed.testbed.scenario.models import FabricSettings, Scenario
-from mrc_testbed.testbed.scenario.paper import Paper
-from mrc_testbed.testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.load.effective import plain_text
+from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+from mrc_testbed.testbed.scenario.model.paper import Paper
+from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
 from tests.generated import parts
 from tests.generated.keys import mapping
 from tests.generated.sketch import Sketch

@@ -7,8 +7,8 @@ from functools import cached_property
 from random import Random
 from typing import TypeVar
 
-from mrc_testbed.testbed.scenario.fields import PAYLOADS
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.scenario.text.fields import PAYLOADS
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape

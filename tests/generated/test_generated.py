@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.expect.metrics import known_metrics
-from mrc_testbed.testbed.scenario.bgp import BgpSettings
-from mrc_testbed.testbed.scenario.captures import Capture
-from mrc_testbed.testbed.scenario.denylist import Denial
-from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
-from mrc_testbed.testbed.scenario.fields import Model
-from mrc_testbed.testbed.scenario.flow_models import FLOW_KINDS
-from mrc_testbed.testbed.scenario.models import FabricSettings, Scenario
-from mrc_testbed.testbed.scenario.paper import Paper
-from mrc_testbed.testbed.scenario.step_models import STEP_KINDS, StepItem
-from mrc_testbed.testbed.scenario.switch_ports import SwitchPorts
-from mrc_testbed.testbed.scenario.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
-from mrc_testbed.testbed.scenario.workloads import WorkloadItem
-from mrc_testbed.testbed.scenario.yaml_text import parse_source
+from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.model.captures import Capture
+from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS
+from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+from mrc_testbed.testbed.scenario.model.paper import Paper
+from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, StepItem
+from mrc_testbed.testbed.scenario.model.switch_ports import SwitchPorts
+from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
+from mrc_testbed.testbed.scenario.text.denylist import Denial
+from mrc_testbed.testbed.scenario.text.fields import Model
+from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 from tests.generated.__main__ import FAILED, try_seed
 from tests.generated.keys import KEYS
 from tests.generated.parts import ENDS

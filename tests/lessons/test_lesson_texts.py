@@ -15,7 +15,7 @@ from mrc_testbed.testbed import cli
 from mrc_testbed.testbed.expect import METRICS
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.scenario import scenario_json_schema
-from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.load.shipped import shipped
 from tests.lessons.stage import LESSONS, named
 
 MOST_LINES = 130

@@ -13,8 +13,8 @@ from mrc_testbed.testbed.lessons.lesson import Stage
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.solution import solution_answers, solution_lines
 from mrc_testbed.testbed.lessons.work import start
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.budget import usual_capacity
 from mrc_testbed.topos.cost import cpus
 from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, named

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.lessons.evidence import Evidence
 from mrc_testbed.testbed.lessons.shelf import shipped_lessons
 from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.shipped import FOLDER
+from mrc_testbed.testbed.scenario.load.shipped import FOLDER
 from tests.lessons.stage import STUDENTS, Class
 
 PAGE = Path(__file__).parents[2] / "docs" / "teaching.md"

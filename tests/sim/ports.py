@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from mrc_testbed.testbed.fabric.options import FabricOptions
-from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.topos import names, usid
 from mrc_testbed.topos.plan import Routing, build_plan

@@ -6,8 +6,8 @@ net = RcNet(hosts=8, switches=LOSSY)      # ports of two groups of hosts (tests/
 
 from mrc_testbed.hosts.rc.config import RcConfig
 from mrc_testbed.hosts.rc.endpoint import RcEndpoint
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
-from mrc_testbed.testbed.fabric.thresholds import PortThresholds
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.thresholds import PortThresholds
 from mrc_testbed.topos.plan import Routing
 from tests.sim.ports import UDP_PORT
 from tests.sim.simnet import RATE, Net

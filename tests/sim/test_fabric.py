@@ -7,7 +7,7 @@ import pytest
 
 from mrc_testbed.hosts.core.events import EvChanged, PlaneChanged
 from mrc_testbed.hosts.core.evstate import EvState
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from tests.sim.simnet import RATE, T
 from tests.sim.streams import bad, fabric, measure, streams, sums
 

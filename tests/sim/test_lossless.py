@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from mrc_testbed.testbed.fabric.thresholds import PauseThresholds
+from mrc_testbed.testbed.switching.thresholds import PauseThresholds
 from tests.sim.rcnet import DEEP, PACKET_NS, RcNet, stream
 from tests.sim.simnet import T
 from tests.sim.test_rc import permutation

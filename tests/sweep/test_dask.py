@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 from itertools import pairwise
 
 import pytest

@@ -10,11 +10,11 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.delay import KernelDelay
-from mrc_testbed.testbed.fabric.expected import Unplanned
-from mrc_testbed.testbed.fabric.options import FabricOptions
-from mrc_testbed.testbed.fabric.port_counts import IpCounts, PortCounts, PortHits
-from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleHandle
 from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.testbed.switching.expected import Unplanned
+from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 from mrc_testbed.topos.plan import Interface, Plan
 
 

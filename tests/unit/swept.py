@@ -13,7 +13,7 @@ from test_checks_folder import SCENARIO
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.report.outcome import Case
-from mrc_testbed.testbed.scenario.axes import Sweep
+from mrc_testbed.testbed.scenario.cells.axes import Sweep
 from mrc_testbed.testbed.sweep.document import cell_document
 from mrc_testbed.testbed.sweep.evidence import ALL, pack
 from mrc_testbed.testbed.sweep.folder import CellTry, SweepCell, SweepFolder

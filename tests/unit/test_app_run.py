@@ -13,7 +13,6 @@ from mrc_testbed.testbed.app import clean, run
 from mrc_testbed.testbed.app import judge as judge_module
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MachineLateError, RunError, WorkloadError
 from mrc_testbed.testbed.fabric import capabilities, sandbox
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir import ownership
 from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, is_running
@@ -24,6 +23,7 @@ from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 from mrc_testbed.testbed.runner.phases import RunJob
 from mrc_testbed.testbed.runner.progress import Screen, Silent
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 
 SCENARIO = """
 name: small

@@ -20,11 +20,11 @@ from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
 from mrc_testbed.testbed.fabric.bgp.watch import _count
 from mrc_testbed.testbed.fabric.capabilities import FRR, HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, Capability
 from mrc_testbed.testbed.fabric.commands import node_lines, port_address_lines, port_lines
-from mrc_testbed.testbed.fabric.expected import Expected
-from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.runner.options import fabric_options
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
-from mrc_testbed.testbed.scenario.bgp import bfd_share, least_interval_ns
+from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
+from mrc_testbed.testbed.switching.expected import Expected
+from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos.plan import NextHop, Plan, Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 

@@ -29,8 +29,8 @@ from mrc_testbed.testbed.checks.result import FidelityFigure, Status
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.topos.budget import USUAL_PPS, Capacity, usual_capacity
 from mrc_testbed.topos.cost import MRC, cpus
 from mrc_testbed.topos.shape import Shape

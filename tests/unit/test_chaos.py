@@ -16,7 +16,7 @@ from mrc_testbed.testbed.report.random_targets import random_target_lines
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text, scenario_json_schema
 from mrc_testbed.testbed.scenario.faults import KINDS
 from mrc_testbed.testbed.scenario.faults.chaos import parts
-from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 
 S = 10**9
 LONG = HEAD.replace("steps: 20", "steps: 2000")

@@ -11,9 +11,9 @@ import pytest
 
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.result import Verdict
-from mrc_testbed.testbed.fabric.port_counts import PortCounts
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.tables import PortSample
+from mrc_testbed.testbed.switching.port_counts import PortCounts
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
 

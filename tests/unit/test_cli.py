@@ -22,11 +22,11 @@ from mrc_testbed.testbed.app.clean import Cleaned
 from mrc_testbed.testbed.errors import ExitCode, MissingCapability, RunError
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.capabilities import SANDBOX, Capability
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.runner import options
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.shipped import shipped
+from mrc_testbed.testbed.scenario.load.shipped import shipped
+from mrc_testbed.testbed.switching.options import FabricOptions
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")

@@ -10,7 +10,7 @@ import pytest
 from calls import Call
 
 from mrc_testbed.testbed.errors import ExitCode, UsageError
-from mrc_testbed.testbed.planner.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
 
 
 def document(call: Call, *options: str) -> dict[str, Any]:

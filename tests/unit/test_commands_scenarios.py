@@ -8,7 +8,7 @@ import pytest
 from calls import Call
 
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.shipped import FOLDER, shipped
+from mrc_testbed.testbed.scenario.load.shipped import FOLDER, shipped
 
 QUICKSTART = FOLDER / "quickstart.yaml"
 

@@ -64,7 +64,7 @@ def test_a_variable_leaves_it_alone() -> None:
     "changed",
     [
         *(f"hosts/{name}.py" for name in ("wire", "common/psn", "core/cc/nscc", "loops", "network")),
-        *("testbed/virtual/port.py", "testbed/fabric/thresholds.py"),
+        *("testbed/virtual/port.py", "testbed/switching/thresholds.py"),
     ],
 )
 @pytest.mark.nightly(keep=2)

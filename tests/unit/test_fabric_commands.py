@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from mrc_testbed.testbed.fabric import commands
-from mrc_testbed.testbed.fabric.options import FabricOptions, bdp_bytes, queue_bytes
+from mrc_testbed.testbed.switching.options import FabricOptions, bdp_bytes, queue_bytes
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 

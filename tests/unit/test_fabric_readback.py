@@ -11,9 +11,9 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric import counters, readback, readback_text
-from mrc_testbed.testbed.fabric.expected import Expected
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.readback_queues import rows_held, rows_wanted
+from mrc_testbed.testbed.switching.expected import Expected
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
 

@@ -13,7 +13,6 @@ from fakes import FakeFabric
 from pydantic import Field
 
 from mrc_testbed.testbed.errors import ScenarioError
-from mrc_testbed.testbed.fabric.expected import Unplanned
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import fault_schedule
@@ -35,6 +34,7 @@ from mrc_testbed.testbed.scenario.faults import (
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
 from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS as PLUGIN_KINDS
+from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.topos.plan import build_plan
 from tests.plugins import MTU_FAULT, mtu_kind
 

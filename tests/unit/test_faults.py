@@ -8,7 +8,6 @@ from fakes import FakeFabric
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.fabric import Fabric
-from mrc_testbed.testbed.fabric.port_rules import PortRule
 from mrc_testbed.testbed.faults.actions import ACTIONS
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject, touched_nodes
@@ -16,6 +15,7 @@ from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.rundir.lines import step_fields
 from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import Shape
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mrc_testbed.testbed.app.hunt.shrink import Shrinking
 from mrc_testbed.testbed.app.hunt.simpler import simpler
 from mrc_testbed.testbed.scenario.faults import KINDS
-from mrc_testbed.testbed.scenario.single_faults import SingleFault
+from mrc_testbed.testbed.scenario.model.single_faults import SingleFault
 
 MANY = 10_000
 SETS = st.sets(st.integers(0, 30), min_size=1, max_size=12)

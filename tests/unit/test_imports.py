@@ -36,18 +36,27 @@ ORDER = (
     ),
     *("testbed.cpus", "testbed.calibration"),
     *(
-        "testbed.planner",
+        "testbed.planner.arithmetic",
         "testbed.wireview",
         "testbed.workloads",
         "testbed.expect",
+        "testbed.switching",
         "testbed.fabric",
         "testbed.virtual",
         "testbed.scenario",
     ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
-    "testbed.lessons",
-    *("testbed.pages", "testbed.runner", "testbed.live", "testbed.web", "testbed.app", "testbed.sweep"),
-    *("testbed.pytest_plugin", "testbed.commands", "testbed.cli", "__main__"),
+    *("testbed.planner.report", "testbed.lessons"),
+    *(
+        "testbed.pages",
+        "testbed.planner.pages",
+        "testbed.runner",
+        "testbed.live",
+        "testbed.web",
+        "testbed.app",
+        "testbed.sweep",
+    ),
+    *("testbed.pytest_plugin", "testbed.commands", "testbed.planner.commands", "testbed.cli", "__main__"),
 )
 """From low to high. A room imports itself and rooms before it, so no loop between rooms is possible."""
 MACHINE = {
@@ -138,7 +147,7 @@ def top(module: str) -> str:
         "testbed/expect",
         "testbed/wireview",
         "testbed/pcap",
-        "testbed/planner",
+        "testbed/planner/arithmetic",
     ],
 )
 def test_the_room_is_there(room: str) -> None:
@@ -169,7 +178,11 @@ def climbs(importer: str, source: str, package: str) -> list[str]:
 
 def test_every_module_is_in_a_room_of_the_order() -> None:
     rooms = {name: room_of(name) for name in map(module_of, modules())}
-    assert [name for name, room in rooms.items() if not room] == ["testbed.__init__", "__init__"]
+    assert [name for name, room in rooms.items() if not room] == [
+        "testbed.__init__",
+        "testbed.planner.__init__",
+        "__init__",
+    ]
     assert set(rooms.values()) - {""} == set(ORDER)
 
 
@@ -293,33 +306,17 @@ def test_only_the_fabric_knows_mininet_and_netlink() -> None:
     assert not breaches("testbed", lambda name: top(name) in {"mininet", "pyroute2"}, but_not="testbed/fabric")
 
 
-OF_THE_FABRIC = (
-    "commands",
-    "ecmp",
-    "expected",
-    "interface",
-    "options",
-    "port_counts",
-    "port_rules",
-    "ring",
-    "thresholds",
-)
-"""What both worlds have of a fabric: pure, and there without Linux."""
-
-
-def test_what_both_worlds_have_of_a_fabric_is_pure() -> None:
-    files = {f"testbed/fabric/{name}.py" for name in OF_THE_FABRIC}
-    known = ("topos", "testbed.errors", *(f"testbed.fabric.{name}" for name in OF_THE_FABRIC))
+def test_what_a_switch_port_is_is_pure() -> None:
+    """Both worlds have it, and it is there without Linux."""
+    known = ("topos", "testbed.errors", "testbed.switching")
     pure = STDLIB - MACHINE
-    found = breaches(
-        "testbed/fabric", lambda name: top(name) not in pure and not any(within(name, room) for room in known)
+    assert not breaches(
+        "testbed/switching", lambda name: top(name) not in pure and not any(within(name, room) for room in known)
     )
-    assert not [line for line in found if line.partition(" ")[0] in files]
 
 
 def test_the_virtual_world_has_no_machine_and_a_chance_of_its_own() -> None:
-    shared = (f"testbed.fabric.{name}" for name in OF_THE_FABRIC)
-    known = ("topos", "hosts", "testbed.errors", "testbed.virtual", *shared)
+    known = ("topos", "hosts", "testbed.errors", "testbed.switching", "testbed.virtual")
     pure = STDLIB - MACHINE | {"random"}
     assert not breaches(
         "testbed/virtual",
@@ -385,11 +382,27 @@ def test_the_language_of_expectations_knows_names_of_hosts_and_nothing_else() ->
 
 def test_the_planner_is_arithmetic() -> None:
     """No machine and no run: names and shapes at most, and the errors that a user meets."""
-    rooms = ("testbed.planner", "testbed.errors", "topos")
+    rooms = ("testbed.planner.arithmetic", "testbed.errors", "topos")
     assert not breaches(
-        "testbed/planner",
+        "testbed/planner/arithmetic",
         lambda name: top(name) in MACHINE or (top(name) in ROOMS and not any(within(name, room) for room in rooms)),
     )
+
+
+SCENARIO = ("text", "faults", "model", "plugins", "rules", "load", "cells")
+"""The folders of testbed/scenario, from low to high."""
+
+
+def test_the_folders_of_scenarios_stand_in_one_order() -> None:
+    within_it = "testbed.scenario"
+    found = []
+    for floor, folder in enumerate(SCENARIO):
+        above = [f"{within_it}.{name}" for name in SCENARIO[floor + 1 :]]
+        found += breaches(
+            f"testbed/scenario/{folder}", lambda name, above=above: any(within(name, room) for room in above)
+        )
+    assert not found
+    assert {path.name for path in (ROOT / "testbed/scenario").iterdir() if path.is_dir()} >= set(SCENARIO)
 
 
 def test_scenarios_are_read_without_the_checks() -> None:

@@ -103,7 +103,7 @@ def test_scenarios_of_windows(call: Call, tmp_path: Path, options: tuple[str, ..
 @pytest.mark.parametrize("option", ["--prices", "--parts"])
 def test_tables_of_the_planner_of_windows(call: Call, tmp_path: Path, option: str) -> None:
     written = tmp_path / "own.toml"
-    shipped = Path(sys.modules["mrc_testbed.testbed"].__path__[0]) / "planner" / "parts.toml"
+    shipped = Path(sys.modules["mrc_testbed.testbed"].__path__[0]) / "planner/arithmetic/parts.toml"
     written.write_text(PRICES if option == "--prices" else shipped.read_text())
     as_on_windows(written)
     ended = call(*PLAN, option, str(written))

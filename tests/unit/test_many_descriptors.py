@@ -14,7 +14,7 @@ import pytest
 from mrc_testbed.testbed.fabric.bgp import watch
 from mrc_testbed.testbed.fabric.bgp.watch import RouteWatch
 from mrc_testbed.testbed.fabric.forker import Child
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import NextHop, Route, RouteKind, Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 

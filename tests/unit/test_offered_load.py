@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mrc_testbed.testbed.scenario import load_cells, load_scenario_text
-from mrc_testbed.testbed.scenario.load import offered_load
-from mrc_testbed.testbed.scenario.shipped import Shipped, shipped
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.load.shipped import Shipped, shipped
+from mrc_testbed.testbed.scenario.model.offered_load import offered_load
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.budget import usual_capacity
 from mrc_testbed.topos.cost import Load, cpus
 

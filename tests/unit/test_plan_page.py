@@ -17,17 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ExitCode
-from mrc_testbed.testbed.pages.plan.chart import BOTTOM, TOP, drawing
-from mrc_testbed.testbed.pages.plan.failures import failure_charts
-from mrc_testbed.testbed.pages.plan.growth import growth_charts
-from mrc_testbed.testbed.pages.plan.page import findings
-from mrc_testbed.testbed.pages.plan.tiers import counted, tiers_drawing
-from mrc_testbed.testbed.planner.clos import Clos, least_tiers
-from mrc_testbed.testbed.planner.design import Design, NicCable
-from mrc_testbed.testbed.planner.growth import families, stretches
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.prices import Prices
-from mrc_testbed.testbed.report.plan import number_words
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos, least_tiers
+from mrc_testbed.testbed.planner.arithmetic.design import Design, NicCable
+from mrc_testbed.testbed.planner.arithmetic.growth import families, stretches
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.prices import Prices
+from mrc_testbed.testbed.planner.pages.chart import BOTTOM, TOP, drawing
+from mrc_testbed.testbed.planner.pages.failures import failure_charts
+from mrc_testbed.testbed.planner.pages.growth import growth_charts
+from mrc_testbed.testbed.planner.pages.page import findings
+from mrc_testbed.testbed.planner.pages.tiers import counted, tiers_drawing
+from mrc_testbed.testbed.planner.report.designs import number_words
 from tests.planned import PARTS, document_of, jobs_on, page_of, planned
 
 _VOID = {"meta", "link", "br"}

@@ -7,12 +7,12 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from mrc_testbed.testbed.planner.balls import Crowding
-from mrc_testbed.testbed.planner.design import NicCable
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.question import Question, designs
-from mrc_testbed.testbed.report.balls import show_crowding
-from mrc_testbed.testbed.report.plan import ROWS, show_designs
+from mrc_testbed.testbed.planner.arithmetic.balls import Crowding
+from mrc_testbed.testbed.planner.arithmetic.design import NicCable
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.question import Question, designs
+from mrc_testbed.testbed.planner.report.balls import show_crowding
+from mrc_testbed.testbed.planner.report.designs import ROWS, show_designs
 
 MADE = designs(Question([10_000, 131_072], 800, [4, 8], ["51.2T"], [], [], "dsp", NicCable.OPTICS), load_parts())
 

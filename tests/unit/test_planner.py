@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ExitCode, UsageError
-from mrc_testbed.testbed.planner.clos import MOST_TIERS, Clos, least_tiers, reach
-from mrc_testbed.testbed.planner.design import Design, NicCable
-from mrc_testbed.testbed.planner.effects import one_way_latency
-from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.question import Question, designs, warnings
+from mrc_testbed.testbed.planner.arithmetic.clos import MOST_TIERS, Clos, least_tiers, reach
+from mrc_testbed.testbed.planner.arithmetic.design import Design, NicCable
+from mrc_testbed.testbed.planner.arithmetic.effects import one_way_latency
+from mrc_testbed.testbed.planner.arithmetic.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.question import Question, designs, warnings
 
 PARTS = load_parts()
 CLOS = st.builds(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ExitCode
-from mrc_testbed.testbed.planner.balls import crowding, expected_worst
+from mrc_testbed.testbed.planner.arithmetic.balls import crowding, expected_worst
 
 SEED = 1
 

@@ -20,9 +20,9 @@ from mrc_testbed.testbed.app.measured import measured_waits
 from mrc_testbed.testbed.compare.runs import load_runs
 from mrc_testbed.testbed.compare.waits import waits_of
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.planner.bridge import FaultWait, MeasuredWaits, priced
-from mrc_testbed.testbed.planner.numbers import MarkedNumber, Provenance
-from mrc_testbed.testbed.planner.recovery import PathRecovery
+from mrc_testbed.testbed.planner.arithmetic.bridge import FaultWait, MeasuredWaits, priced
+from mrc_testbed.testbed.planner.arithmetic.numbers import MarkedNumber, Provenance
+from mrc_testbed.testbed.planner.arithmetic.recovery import PathRecovery
 
 RTT_S = 10e-6
 RTT = MarkedNumber(10, "us", Provenance.GIVEN, "--rtt", 10, 10)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.planner.chance import MOST_EVENTS, Outlook, Spread, simulate
-from mrc_testbed.testbed.planner.clos import Clos
-from mrc_testbed.testbed.planner.failures import listed_failures
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.recoveries import listed_recoveries
-from mrc_testbed.testbed.planner.reliability import DAY_S, FailureCase, Inputs
+from mrc_testbed.testbed.planner.arithmetic.chance import MOST_EVENTS, Outlook, Spread, simulate
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos
+from mrc_testbed.testbed.planner.arithmetic.failures import listed_failures
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.recoveries import listed_recoveries
+from mrc_testbed.testbed.planner.arithmetic.reliability import DAY_S, FailureCase, Inputs
 
 PARTS = load_parts()
 RECOVERIES = listed_recoveries(PARTS.recovery, PARTS.failures["rtt"])
@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
 
 
 def test_campaigns_that_take_several_arrays_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrc_testbed.testbed.planner.chance._CELLS", 10_000)
+    monkeypatch.setattr("mrc_testbed.testbed.planner.arithmetic.chance._CELLS", 10_000)
     found = simulate(EIGHT, RECOVERIES, 50, 54, SEED)
     assert found.restarts.mean == pytest.approx(EIGHT.restarts * 54 * DAY_S, rel=0.01)
     assert found.port_down.mean == pytest.approx(100 * EIGHT.port_down, rel=0.05)

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from mrc_testbed.testbed.planner.clos import Clos
-from mrc_testbed.testbed.planner.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
-from mrc_testbed.testbed.planner.failures import PlannedJob, listed_failures
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.recoveries import listed_recoveries
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos
+from mrc_testbed.testbed.planner.arithmetic.curves import FLAPS, SIZES, Curve, effective_over_flaps, effective_over_gpus
+from mrc_testbed.testbed.planner.arithmetic.failures import PlannedJob, listed_failures
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.recoveries import listed_recoveries
 
 PARTS = load_parts()
 FAILURES = listed_failures(PARTS.failures)

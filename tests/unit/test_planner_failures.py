@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.testbed.planner.clos import Clos
-from mrc_testbed.testbed.planner.failures import PlannedJob, listed_failures
-from mrc_testbed.testbed.planner.numbers import Provenance
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.recoveries import listed_recoveries
-from mrc_testbed.testbed.planner.reliability import DAY_S, LEAST_GPUS, MONTH_S, FailureCase, Inputs
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos
+from mrc_testbed.testbed.planner.arithmetic.failures import PlannedJob, listed_failures
+from mrc_testbed.testbed.planner.arithmetic.numbers import Provenance
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.recoveries import listed_recoveries
+from mrc_testbed.testbed.planner.arithmetic.reliability import DAY_S, LEAST_GPUS, MONTH_S, FailureCase, Inputs
 
 PARTS = load_parts()
 FAILURES = listed_failures(PARTS.failures)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.planner.quantities import a_minute, duration_s, duration_words, rate_gbps
+from mrc_testbed.testbed.planner.arithmetic.quantities import a_minute, duration_s, duration_words, rate_gbps
 
 
 @pytest.mark.parametrize(

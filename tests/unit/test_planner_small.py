@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed.calibration import budget_warnings
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.planner.clos import Clos
-from mrc_testbed.testbed.planner.design import NicCable
-from mrc_testbed.testbed.planner.parts import load_parts
-from mrc_testbed.testbed.planner.question import Question, designs
-from mrc_testbed.testbed.planner.ratios import Ratio, ratios_of
-from mrc_testbed.testbed.planner.small import LargePlan, SmallFabric, only_design
-from mrc_testbed.testbed.planner.small_text import scenario_text
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos
+from mrc_testbed.testbed.planner.arithmetic.design import NicCable
+from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
+from mrc_testbed.testbed.planner.arithmetic.question import Question, designs
+from mrc_testbed.testbed.planner.arithmetic.ratios import Ratio, ratios_of
+from mrc_testbed.testbed.planner.arithmetic.small import LargePlan, SmallFabric, only_design
+from mrc_testbed.testbed.planner.arithmetic.small_text import scenario_text
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import Chaos
-from mrc_testbed.testbed.scenario.step_models import Train
-from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.scenario.model.step_models import Train
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 
 PLANES = st.sampled_from([1, 2, 4, 8, 16, 32])
 

@@ -105,7 +105,7 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
     source = GATHER.replace("root: int = 0", "root: int = 0\n        pause: Duration = 0")
     source = source.replace(
         "from mrc_testbed.testbed.workloads.est",
-        "from mrc_testbed.testbed.scenario.fields import Duration\nfrom mrc_testbed.testbed.workloads.est",
+        "from mrc_testbed.testbed.scenario.text.fields import Duration\nfrom mrc_testbed.testbed.workloads.est",
     )
     text = SCENARIO.replace("gather.py", "mine.py").partition("  - train")[0]
     written(here, f"{text}  - mine: {{size: 1KB, iterations: 4, pause: 3ms}}\n", mine=source)

@@ -27,8 +27,8 @@ from mrc_testbed.testbed.runner.plugins import (
     plugin_rows,
 )
 from mrc_testbed.testbed.scenario import Scenario, load_cells, load_recorded, load_scenario, scenario_json_schema
-from mrc_testbed.testbed.scenario.axes import Sweep
-from mrc_testbed.testbed.scenario.source import dotted
+from mrc_testbed.testbed.scenario.cells.axes import Sweep
+from mrc_testbed.testbed.scenario.text.source import dotted
 
 __all__ = ["here"]
 

@@ -14,14 +14,15 @@ import pytest
 
 from mrc_testbed.hosts import udp, wire
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program, port_rules
-from mrc_testbed.testbed.fabric import port_counts as layout
-from mrc_testbed.testbed.fabric.options import FabricOptions, level_bdp_bytes, program_queue_bytes
-from mrc_testbed.testbed.fabric.port_counts import PortHits
+from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program
 from mrc_testbed.testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
 from mrc_testbed.testbed.fabric.port_program import late_ns
-from mrc_testbed.testbed.fabric.port_rules import PortRule, RuleTable, as_seen_by_program
-from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels, PortThresholds
+from mrc_testbed.testbed.switching import port_counts as layout
+from mrc_testbed.testbed.switching import port_rules
+from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes, program_queue_bytes
+from mrc_testbed.testbed.switching.port_counts import PortHits
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleTable, as_seen_by_program
+from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels, PortThresholds
 from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 

@@ -17,13 +17,13 @@ from recorded import add_flows, record_run
 from test_checks_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
-from mrc_testbed.testbed.fabric.port_counts import PortCounts
 from mrc_testbed.testbed.report import Run, load_run
 from mrc_testbed.testbed.report.frames import schema
 from mrc_testbed.testbed.report.frames.schema import TABLES
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.results import point_latest
 from mrc_testbed.testbed.rundir.tables import CSV_TABLES, PORTS, ROUTES, Table
+from mrc_testbed.testbed.switching.port_counts import PortCounts
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from mrc_testbed.testbed.rundir.results import create_folder
 from mrc_testbed.testbed.runner.captures import Captures, Taps
 from mrc_testbed.testbed.runner.clocks import both_clocks
 from mrc_testbed.testbed.runner.loop import RealTimeLoop
-from mrc_testbed.testbed.scenario.captures import CaptureWindow, LinkCapture
+from mrc_testbed.testbed.scenario.model.captures import CaptureWindow, LinkCapture
 from tests.rings import WALL_AHEAD_NS, Passing, block
 
 S = 10**9

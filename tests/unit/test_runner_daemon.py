@@ -15,7 +15,6 @@ import pytest
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.forker import Child
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import create_folder
 from mrc_testbed.testbed.runner import daemon as daemon_module
@@ -25,6 +24,7 @@ from mrc_testbed.testbed.runner.loop import RealTimeLoop
 from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, Exchange, StepJob

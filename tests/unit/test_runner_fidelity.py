@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mrc_testbed.testbed.fabric.port_counts import COUNTS, LateArrivals, PortCounts, counts_of
 from mrc_testbed.testbed.runner import fidelity
 from mrc_testbed.testbed.runner.fidelity import MachineWatch
 from mrc_testbed.testbed.runner.link_lateness import LinkLateness
 from mrc_testbed.testbed.runner.port_rates import ShapeWatch
+from mrc_testbed.testbed.switching.port_counts import COUNTS, LateArrivals, PortCounts, counts_of
 from mrc_testbed.topos.shape import burst_bytes
 
 S = 1_000_000_000

@@ -8,8 +8,8 @@ import pytest
 from measuring import Bench, FakeWatch, S
 
 from mrc_testbed.testbed.errors import WorkloadError
-from mrc_testbed.testbed.fabric.port_counts import PortHits
 from mrc_testbed.testbed.runner.events import DaemonEvent, MachineSeen, Note, PortsSampled, WorkloadBegins
+from mrc_testbed.testbed.switching.port_counts import PortHits
 
 
 def test_it_is_over_when_every_rank_has_finished(bench: Bench) -> None:

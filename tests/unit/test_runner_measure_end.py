@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from measuring import Bench, FakeWatch, S, cut, loss
 
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 

@@ -23,11 +23,11 @@ from mrc_testbed.testbed.fabric.capabilities import (
     Capability,
 )
 from mrc_testbed.testbed.fabric.path_order import cpu_mask
-from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from mrc_testbed.testbed.runner import environment
 from mrc_testbed.testbed.runner.environment import describe
 from mrc_testbed.testbed.runner.options import fabric_options, path_order_warnings, path_order_words, switch_words
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
+from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 
 PRESENT = [*ALL, Capability(PORT_PROGRAM, True, False, "no marks", "make setup")]
 ABSENT = [*ALL, Capability(PORT_PROGRAM, False, False, "no marks", "make setup", "clang is missing")]

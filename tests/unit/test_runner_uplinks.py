@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape

@@ -21,8 +21,8 @@ from mrc_testbed.testbed.report.frames.run import load_run
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.scenario.faults import KINDS
-from mrc_testbed.testbed.scenario.scale import _kinds, scaled_expectation, scaled_ns
-from mrc_testbed.testbed.scenario.units import RATE
+from mrc_testbed.testbed.scenario.model.scale import _kinds, scaled_expectation, scaled_ns
+from mrc_testbed.testbed.scenario.text.units import RATE
 
 SMALL = Path(__file__).parent / "small_virtual.yaml"
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ScenarioError
-from mrc_testbed.testbed.fabric.ring import stored_bytes
 from mrc_testbed.testbed.fabric.tap import ring_blocks
 from mrc_testbed.testbed.pcap.budget import capture_warnings, most_written
 from mrc_testbed.testbed.report.capture_facts import capture_lines
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text, scenario_json_schema
-from mrc_testbed.testbed.scenario.captures import LEAST_SNAP_BYTES, CaptureWindow, LinkCapture, union
+from mrc_testbed.testbed.scenario.model.captures import LEAST_SNAP_BYTES, CaptureWindow, LinkCapture, union
+from mrc_testbed.testbed.switching.ring import stored_bytes
 from mrc_testbed.topos.shape import Shape
 
 MS = 10**6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.testbed.scenario.yaml_text import parse_source
+from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 
 START = "name: folded\nfabric: {}\nworkload:\n  - train: {steps: 10, compute: 100ms, allreduce: 4MiB}\n"
 LAST_LINE = len(START.splitlines()) + 4

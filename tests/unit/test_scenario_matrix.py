@@ -16,8 +16,8 @@ from mrc_testbed.testbed.app import run as run_module
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.scenario import in_brackets, load_cells, load_scenario, scenario_json_schema
-from mrc_testbed.testbed.scenario.axes import Sweep
-from mrc_testbed.testbed.scenario.keys import short_names
+from mrc_testbed.testbed.scenario.cells.axes import Sweep
+from mrc_testbed.testbed.scenario.text.keys import short_names
 
 TEXT = """\
 name: small

@@ -6,7 +6,7 @@ import pytest
 from test_scenario_mistakes import HEAD, LINK, mistakes
 
 from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 
 CUT = f"faults:\n  - {{at: 1s, link-down: '{LINK}', for: 1s, name: cut}}\n"
 

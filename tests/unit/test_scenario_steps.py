@@ -11,7 +11,7 @@ from test_scenario_mistakes import VALUES, mistakes
 
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schema
-from mrc_testbed.testbed.scenario.workloads import WORKLOAD_KINDS
+from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, Together

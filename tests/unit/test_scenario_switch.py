@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from test_scenario_mistakes import HEAD, LINK, fault, mistakes, two
 
-from mrc_testbed.testbed.fabric.port_rules import RULES
-from mrc_testbed.testbed.fabric.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text, scenario_json_schema
-from mrc_testbed.testbed.scenario.switch_rules import MAX_RULES
-from mrc_testbed.testbed.scenario.units import format_share
+from mrc_testbed.testbed.scenario.rules.switch_rules import MAX_RULES
+from mrc_testbed.testbed.scenario.text.units import format_share
+from mrc_testbed.testbed.switching.port_rules import RULES
+from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 
 ICRC = "endpoint: {icrc: true}\n"
 UNDER_T1 = ("p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1")

@@ -11,8 +11,8 @@ from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_tex
 from mrc_testbed.testbed.scenario.faults import KINDS, Target, read_occurrences
 from mrc_testbed.testbed.scenario.faults.names import wrong_name
 from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
-from mrc_testbed.testbed.scenario.transports import FabricLayout, TransportKind
-from mrc_testbed.testbed.scenario.warnings import scenario_warnings
+from mrc_testbed.testbed.scenario.model.transports import FabricLayout, TransportKind
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.topos.fold import fold, fold_all
 from mrc_testbed.topos.plan import Routing

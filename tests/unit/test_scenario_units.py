@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.testbed.scenario.units import (
+from mrc_testbed.testbed.scenario.text.units import (
     DURATION,
     RATE,
     SHARE,

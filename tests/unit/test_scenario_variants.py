@@ -25,10 +25,10 @@ from mrc_testbed.testbed.scenario import (
     load_scenario_text,
     scenario_json_schema,
 )
-from mrc_testbed.testbed.scenario.axes import Sweep
-from mrc_testbed.testbed.scenario.shipped import shipped
-from mrc_testbed.testbed.scenario.transports import TransportKind, WorldKind
-from mrc_testbed.testbed.scenario.variants import shipped_sets, variant_set
+from mrc_testbed.testbed.scenario.cells.axes import Sweep
+from mrc_testbed.testbed.scenario.load.shipped import shipped
+from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
 from mrc_testbed.topos.fold import fold
 
 HEAD = """\

@@ -14,7 +14,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.shipped import CHECK_FILE, FOLDER, scenario_file, shipped, shipped_named
+from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE, FOLDER, scenario_file, shipped, shipped_named
 
 ROOT = Path(__file__).parents[2]
 NAMES = [one.name for one in shipped()]
@@ -122,7 +122,7 @@ def test_a_wheel_holds_every_shipped_scenario(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
-    script = "from mrc_testbed.testbed.scenario.shipped import *; print(FOLDER, *(one.name for one in shipped()))"
+    script = "from mrc_testbed.testbed.scenario.load.shipped import *; print(FOLDER, *(one.name for one in shipped()))"
     listed = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path / "installed", capture_output=True, text=True, check=True
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import mrc_packet, rc_packet

@@ -13,8 +13,8 @@ from mrc_testbed.hosts.common.ecmp import flow_hash, next_hop
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric.ecmp import hash_seed
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.ecmp import hash_seed
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet

@@ -7,7 +7,7 @@ import pytest
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.plan import Routing, build_plan

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.fabric.thresholds import MarkingCurve, PauseThresholds
+from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
 from mrc_testbed.testbed.virtual.port import BYTES_AT
 from mrc_testbed.topos import names

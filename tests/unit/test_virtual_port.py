@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrc_testbed.hosts import wire
-from mrc_testbed.testbed.fabric.port_counts import CHANGED, CUT, DROPPED, PASSED
-from mrc_testbed.testbed.fabric.thresholds import NEVER, PortLevels
+from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
+from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.lossless import PauseRules
 from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits

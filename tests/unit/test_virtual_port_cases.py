@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mrc_testbed.hosts import wire
-from mrc_testbed.testbed.fabric.port_rules import PortRule
+from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing
 from tests.port_cases import BURSTS, LAST_LINK, PLAIN_BURSTS, RULE_CASES, STREAMS, Arrived, Burst, RuleCase, mrc_packet
 from tests.unit.virtual_stage import OPTIONS, Stage

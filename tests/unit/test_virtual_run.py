@@ -17,8 +17,8 @@ from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.cells import load_cells
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.cells.cells import load_cells
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.fabric.port_rules import PortRule
-from mrc_testbed.testbed.fabric.ring import RingPacket, block_of, packets_of
+from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.testbed.switching.ring import RingPacket, block_of, packets_of
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.record import LINK_ETHERNET, Record

@@ -12,7 +12,6 @@ import pytest
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.live.live import Live
 from mrc_testbed.testbed.live.model import LiveModel
 from mrc_testbed.testbed.report.outcome import RunOutcome
@@ -21,6 +20,7 @@ from mrc_testbed.testbed.runner.interactive import FaultRequest, InteractiveFaul
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from tests.unit.test_virtual_run import SMALL, WITH_FIGURES, content, folder_of, quiet
 

@@ -24,10 +24,10 @@ from mrc_testbed.testbed.app import run as run_module
 from mrc_testbed.testbed.commands.web import wait_for_the_room
 from mrc_testbed.testbed.errors import ExitCode, FabricError, UsageError
 from mrc_testbed.testbed.fabric import capabilities
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.planned import plan_document
 from mrc_testbed.testbed.scenario import load_scenario, load_scenario_text
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web import server_process
 from mrc_testbed.testbed.web.channel import Channel, socket_pair
 from mrc_testbed.testbed.web.rpc import ANSWER, ASK

@@ -27,7 +27,7 @@ from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 VIRTUAL = SCENARIO.replace("name: small\n", "name: small\nworld: virtual\n")

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
-from mrc_testbed.testbed.fabric.ecmp import PlainFlow
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.runner.books import port_books
+from mrc_testbed.testbed.switching.ecmp import PlainFlow
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.scheduler import Scheduler

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
-from mrc_testbed.testbed.scenario.transports import ANSWER_BYTES
+from mrc_testbed.testbed.scenario.model.transports import ANSWER_BYTES
 from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
 
 STEPS_WITHIN, MESSAGES_WITHIN = 0.06, 0.02

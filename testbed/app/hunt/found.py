@@ -22,7 +22,7 @@ from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import missing_folders
 from mrc_testbed.testbed.scenario import load_scenario
-from mrc_testbed.testbed.scenario.single_faults import SingleFault
+from mrc_testbed.testbed.scenario.model.single_faults import SingleFault
 
 _MOST_TITLES = 8
 

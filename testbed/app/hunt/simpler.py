@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrc_testbed.testbed.scenario.faults.base import SHORTEST_OUTAGE_NS
-from mrc_testbed.testbed.scenario.single_faults import SingleFault
+from mrc_testbed.testbed.scenario.model.single_faults import SingleFault
 
 _ROUND_NS = (10**9, 10**8, 10**7, 10**6)
 """Round times are whole numbers of these, the roundest first."""

@@ -10,16 +10,16 @@ from typing import Any
 
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.effective import on_one_line, plain_text
 from mrc_testbed.testbed.scenario.faults import UnsettledError
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
-from mrc_testbed.testbed.scenario.loader import changed_data, load_scenario_text, load_source, read_changes
-from mrc_testbed.testbed.scenario.matrix import AXES
-from mrc_testbed.testbed.scenario.shipped import scenario_file
-from mrc_testbed.testbed.scenario.single_faults import SingleFault, occurrences_of, settled_entries, single_faults
-from mrc_testbed.testbed.scenario.source import Override, Source
-from mrc_testbed.testbed.scenario.switch_rules import too_many_rules
-from mrc_testbed.testbed.scenario.yaml_text import parse_source, read_source
+from mrc_testbed.testbed.scenario.load.effective import on_one_line, plain_text
+from mrc_testbed.testbed.scenario.load.loader import changed_data, load_scenario_text, load_source, read_changes
+from mrc_testbed.testbed.scenario.load.shipped import scenario_file
+from mrc_testbed.testbed.scenario.model.matrix import AXES
+from mrc_testbed.testbed.scenario.model.single_faults import SingleFault, occurrences_of, settled_entries, single_faults
+from mrc_testbed.testbed.scenario.rules.switch_rules import too_many_rules
+from mrc_testbed.testbed.scenario.text.source import Override, Source
+from mrc_testbed.testbed.scenario.text.yaml_text import parse_source, read_source
 
 _EXPECT = "expect"
 _VIRTUAL = Override(("world",), "virtual", "--set world=virtual")

@@ -23,7 +23,7 @@ from mrc_testbed.testbed.runner.plugins import keep_plugins
 from mrc_testbed.testbed.runner.progress import Silent
 from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.loader import load_scenario_text
+from mrc_testbed.testbed.scenario.load.loader import load_scenario_text
 
 BROKEN_OFF = "the run comes to its end"
 """The check that fails when the endpoint or the world raised an error."""

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from mrc_testbed.testbed.fabric.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos import plain
 from mrc_testbed.topos.plan import Plan, Switch
 

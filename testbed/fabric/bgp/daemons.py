@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.bgp.config import RUN_FOLDER, start_script
-from mrc_testbed.testbed.fabric.options import FabricOptions
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Plan
 
 

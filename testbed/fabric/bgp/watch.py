@@ -12,8 +12,8 @@ from typing import NamedTuple
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
-from mrc_testbed.testbed.fabric.options import FabricOptions
 from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.plan import Plan
 
 LIMIT_S = 30

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.lessons.evidence import CellRun, Evidence, NotKnown
 from mrc_testbed.testbed.lessons.expression import ExpressionTerm
 from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
 from mrc_testbed.testbed.lessons.reading import Keys
-from mrc_testbed.testbed.scenario.denylist import parse_paths
+from mrc_testbed.testbed.scenario.text.denylist import parse_paths
 from mrc_testbed.topos.names import host_name, parse_host, parse_switch, switch_name
 from mrc_testbed.topos.usid import Segments, outer_address, split_outer
 

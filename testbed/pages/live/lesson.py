@@ -13,7 +13,7 @@ from mrc_testbed.testbed.lessons.lesson import Answers, Lesson, LessonQuestion, 
 from mrc_testbed.testbed.lessons.shown import SIGNS, verdict_line
 from mrc_testbed.testbed.pages.explained import Explained
 from mrc_testbed.testbed.pages.markdown import nodes
-from mrc_testbed.testbed.scenario.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.render import svg
 

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.report.transport_words import chooses_paths
-from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 MOST_BARS = 3000
 """Of more steps, only the slowest of each few is drawn."""

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.flow_facts import flow_headline
 from mrc_testbed.testbed.report.packet_facts import lost_packets
 from mrc_testbed.testbed.report.transport_words import chooses_paths
-from mrc_testbed.testbed.scenario.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.topos.units import plural
 
 

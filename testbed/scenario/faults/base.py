@@ -14,9 +14,9 @@ from mrc_testbed.testbed.scenario.faults.names import Target, links_of_target
 from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, LinkEnd, Occurrence, in_order
 from mrc_testbed.testbed.scenario.faults.selection import SelectionError, Targets, chosen
 from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest
-from mrc_testbed.testbed.scenario.fields import FaultName, Model, PositiveDuration, Start
-from mrc_testbed.testbed.scenario.source import KeyPath
-from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.text.fields import FaultName, Model, PositiveDuration, Start
+from mrc_testbed.testbed.scenario.text.source import KeyPath
+from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Plan
 
 SHORTEST_OUTAGE_NS = 1_000_000

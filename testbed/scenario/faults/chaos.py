@@ -31,9 +31,9 @@ from mrc_testbed.testbed.scenario.faults.chance import Chance
 from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence, in_order
 from mrc_testbed.testbed.scenario.faults.registry import Registered, known_kinds
 from mrc_testbed.testbed.scenario.faults.selection import Selector, Targets, candidates, too_few
-from mrc_testbed.testbed.scenario.fields import FaultBegin, LaterStart, Model, PositiveDuration, refuse
-from mrc_testbed.testbed.scenario.source import KeyPath
-from mrc_testbed.testbed.scenario.units import DURATION
+from mrc_testbed.testbed.scenario.text.fields import FaultBegin, LaterStart, Model, PositiveDuration, refuse
+from mrc_testbed.testbed.scenario.text.source import KeyPath
+from mrc_testbed.testbed.scenario.text.units import DURATION
 from mrc_testbed.topos.plan import Plan
 
 MAX_EVENTS = 1000

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.faults.base import Entry
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos
 from mrc_testbed.testbed.scenario.faults.registry import Registered, known_kinds
-from mrc_testbed.testbed.scenario.fields import refuse
+from mrc_testbed.testbed.scenario.text.fields import refuse
 
 
 def entry_models() -> dict[str, type[Entry]]:

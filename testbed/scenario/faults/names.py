@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.scenario.denylist import EXAMPLES, parse_paths
+from mrc_testbed.testbed.scenario.text.denylist import EXAMPLES, parse_paths
 from mrc_testbed.topos.names import link_name, parse_host, parse_switch
 from mrc_testbed.topos.plan import Plan
 

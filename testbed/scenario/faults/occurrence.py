@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, SkipValidation, TypeAdapter, ValidationError
 
 from mrc_testbed.testbed.scenario.faults.traits import Traits
-from mrc_testbed.testbed.scenario.fields import WHOLE
-from mrc_testbed.testbed.scenario.units import format_rate
+from mrc_testbed.testbed.scenario.text.fields import WHOLE
+from mrc_testbed.testbed.scenario.text.units import format_rate
 
 _SHOWN_TARGETS = 2
 _KEYS = {"parameters": "how", "model": "kind"}

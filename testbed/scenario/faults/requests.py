@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from mrc_testbed.testbed.scenario.faults.base import Fault
 from mrc_testbed.testbed.scenario.faults.names import wrong_name
 from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
-from mrc_testbed.testbed.scenario.fields import WHOLE
-from mrc_testbed.testbed.scenario.units import format_share
+from mrc_testbed.testbed.scenario.text.fields import WHOLE
+from mrc_testbed.testbed.scenario.text.units import format_share
 from mrc_testbed.topos.plan import Plan
 
 

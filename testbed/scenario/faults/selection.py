@@ -13,7 +13,7 @@ from pydantic import PlainValidator, WithJsonSchema
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.faults.chance import Chance
 from mrc_testbed.testbed.scenario.faults.names import Target, wrong_name
-from mrc_testbed.testbed.scenario.fields import NAMES_SCHEMA, refuse, word
+from mrc_testbed.testbed.scenario.text.fields import NAMES_SCHEMA, refuse, word
 from mrc_testbed.topos.plan import Plan
 
 _DRAWN = re.compile(r"any(?:\s+(\S+))?\s+of\s+(\S.*)")

@@ -19,12 +19,12 @@ from mrc_testbed.hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, C
 from mrc_testbed.hosts.core.timing import Timing
 from mrc_testbed.hosts.plugins import with_keys
 from mrc_testbed.testbed.expect import METRICS, Metric
-from mrc_testbed.testbed.scenario.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.faults import Fault, entry_models
 from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
-from mrc_testbed.testbed.scenario.fields import NAME_PATTERN
-from mrc_testbed.testbed.scenario.step_models import Sized, StepPart
-from mrc_testbed.testbed.scenario.workloads import WORKLOAD_KINDS
+from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.step_models import Sized, StepPart
+from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
+from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 from mrc_testbed.testbed.workloads.collective import Collective
 
 WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"

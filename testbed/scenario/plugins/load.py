@@ -15,11 +15,11 @@ from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
 from mrc_testbed.hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
 from mrc_testbed.hosts.plugins import line_within
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.scenario.model.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
 from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
-from mrc_testbed.testbed.scenario.plugins.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 from mrc_testbed.testbed.scenario.plugins.trust import require_trust
+from mrc_testbed.testbed.scenario.text.source import SCENARIO_FILE
 
 GROUP = "mrc_testbed.plugins"
 """Entry point group; its modules have a `PLUGIN`."""

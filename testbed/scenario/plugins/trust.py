@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mrc_testbed.testbed.consent import TRUST, Consent
-from mrc_testbed.testbed.scenario.plugins.offered import PluginMistake, PluginSource
+from mrc_testbed.testbed.scenario.model.offered import PluginMistake, PluginSource
 from mrc_testbed.testbed.state import state_paths
 
 NOTES = "plugins.sha256"

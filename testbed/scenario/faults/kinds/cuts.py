@@ -22,8 +22,8 @@ from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters
 from mrc_testbed.testbed.scenario.faults.registry import declare
 from mrc_testbed.testbed.scenario.faults.selection import Targets
 from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from mrc_testbed.testbed.scenario.fields import WHOLE, PositiveDuration, Share, Whole, given
-from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.text.fields import WHOLE, PositiveDuration, Share, Whole, given
+from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.names import parse_host
 from mrc_testbed.topos.plan import Link, Plan
 

@@ -8,15 +8,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from mrc_testbed.testbed.scenario.denylist import parse_paths
 from mrc_testbed.testbed.scenario.faults.base import Lasting, Misfit, Surroundings, UnsettledError
 from mrc_testbed.testbed.scenario.faults.names import Target, unknown_name
 from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, LinkEnd
 from mrc_testbed.testbed.scenario.faults.registry import declare
 from mrc_testbed.testbed.scenario.faults.selection import Targets
 from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from mrc_testbed.testbed.scenario.fields import Direction, HostName, PositiveRate, Share
-from mrc_testbed.testbed.scenario.units import format_rate, format_share
+from mrc_testbed.testbed.scenario.text.denylist import parse_paths
+from mrc_testbed.testbed.scenario.text.fields import Direction, HostName, PositiveRate, Share
+from mrc_testbed.testbed.scenario.text.units import format_rate, format_share
 from mrc_testbed.topos.names import link_name, switch_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import MIN_RATE_BPS

@@ -14,8 +14,8 @@ from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, Link
 from mrc_testbed.testbed.scenario.faults.registry import declare
 from mrc_testbed.testbed.scenario.faults.selection import Targets
 from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
-from mrc_testbed.testbed.scenario.fields import PositiveDuration
-from mrc_testbed.testbed.scenario.units import format_duration
+from mrc_testbed.testbed.scenario.text.fields import PositiveDuration
+from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Plan
 
 

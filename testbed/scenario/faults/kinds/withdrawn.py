@@ -12,7 +12,7 @@ from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters
 from mrc_testbed.testbed.scenario.faults.registry import declare
 from mrc_testbed.testbed.scenario.faults.selection import Targets
 from mrc_testbed.testbed.scenario.faults.traits import Drawing, Effect, State
-from mrc_testbed.testbed.scenario.fields import LaterStart, SomeHosts
+from mrc_testbed.testbed.scenario.text.fields import LaterStart, SomeHosts
 from mrc_testbed.topos.plan import Plan
 
 

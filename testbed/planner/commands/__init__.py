@@ -1,0 +1,1 @@
+"""`mrc-testbed plan` and its options."""

@@ -1,0 +1,1 @@
+"""Planned fabrics as tables of a terminal and as JSON."""

@@ -1,0 +1,1 @@
+"""Variants and matrices: one file, several scenarios."""

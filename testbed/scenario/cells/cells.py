@@ -1,0 +1,191 @@
+"""A scenario file, its matrix and its variants -> one scenario per cell, or all mistakes of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
+from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, read_changes
+from mrc_testbed.testbed.scenario.load.shipped import scenario_file
+from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
+from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.variants import VariantSet
+from mrc_testbed.testbed.scenario.rules.company import Company
+from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, whole_value
+from mrc_testbed.testbed.scenario.text.source import Override, Source
+from mrc_testbed.testbed.scenario.text.yaml_text import read_source
+
+MOST_CELLS = 1000
+"""Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of a cell and its value; `short` and `shown` are what is displayed of them, of a variant its name."""
+
+    key: str
+    short: str
+    value: Any
+    shown: str
+
+    def __str__(self) -> str:
+        return str(self.value) if self.key == VARIANT else f"{self.short}={self.shown}"
+
+
+_Settings = tuple[Setting, ...]
+
+
+class SettingNames:
+    """What is displayed of the keys of some cells and of their values, so that no two are the same."""
+
+    def __init__(self, values: Mapping[str, Iterable[Any]]) -> None:
+        """`values`: those that each key has in these cells."""
+        self._shorts = short_names(list(values))
+        self._texts = {key: distinct_texts(some) for key, some in values.items()}
+
+    def setting(self, key: str, value: Any) -> Setting:
+        """One of them."""
+        return Setting(key, self._shorts[key], value, self._texts[key][whole_value(value)])
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of values, as a scenario of its own; without a matrix the scenario itself."""
+
+    scenario: Scenario
+    settings: tuple[Setting, ...] = ()
+
+
+def in_brackets(settings: Sequence[Setting]) -> str:
+    """`[planes=2, seed=3]`, `[roce-16]`; empty without settings."""
+    return f"[{', '.join(map(str, settings))}]" if settings else ""
+
+
+def load_cells(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    sweep: Sweep = NO_SWEEP,
+    most: int = MOST_CELLS,
+) -> tuple[Cell, ...]:
+    """The cells of a scenario file, grouped by seed, else in the order of its variants, then of its matrix with its
+    last key changing first.
+
+    Raises ScenarioError as `load_scenario`, with the mistakes of all cells; UsageError for more than `most` cells, and
+    for variants that are not there.
+    """
+    source = read_source(scenario_file(Path(path)))
+    changes = read_changes(overrides, seed)
+    axes, variants = axes_of(source, changes, sweep)
+    if not axes:
+        return (Cell(load_source(source, changes)),)
+    refuse_both(changes, axes)
+    if (count := prod(len(axis.choices) for axis in axes)) > most:
+        raise UsageError(f"{path}: its matrix has {count} cells; {_limit(most)}")
+    possible, left_out = _possible(source, changes, axes, sweep)
+    cells = _loaded(source, changes, possible, variants)
+    for cell in cells:
+        cell.scenario.note_left_out(left_out)
+    return cells
+
+
+def _possible(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], sweep: Sweep
+) -> tuple[list[AxisOfCells], tuple[str, ...]]:
+    """Virtual time has no kernel TCP: variants that speak it are left out, unless they were picked. Their names too."""
+    if sweep.variants or changed_data(source, changes).get("world") != WorldKind.VIRTUAL:
+        return list(axes), ()
+    speaking = {
+        choice.value
+        for axis in axes
+        if axis.key == VARIANT
+        for choice in axis.choices
+        if _is_of_kernel(_transport(source, [*changes, *choice.changes]))
+    }
+    left = [
+        replace(axis, choices=tuple(one for one in axis.choices if one.value not in speaking))
+        if axis.key == VARIANT
+        else axis
+        for axis in axes
+    ]
+    return (left, tuple(sorted(speaking))) if all(axis.choices for axis in left) else (list(axes), ())
+
+
+def _limit(most: int) -> str:
+    return f"the limit is {most}" if most == MOST_CELLS else f"for more than {most} use --many"
+
+
+def _loaded(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
+) -> tuple[Cell, ...]:
+    names = SettingNames({axis.key: [choice.value for choice in axis.choices] for axis in axes})
+    company = _company(source, changes, axes, variants)
+    own = _transport(source, changes)
+    cells: list[Cell] = []
+    tried: list[_Settings] = []
+    found: dict[Problem, list[_Settings]] = {}
+    for chosen in combined(axes):
+        settings = tuple(names.setting(axis.key, chosen[axis.key].value) for axis in axes)
+        tried.append(settings)
+        try:
+            cells.append(Cell(load_source(source, _changes(source, changes, chosen, own), company), settings))
+        except ScenarioError as error:
+            for problem in error.problems:
+                found.setdefault(problem, []).append(settings)
+    if found:
+        raise ScenarioError([_in_cells(problem, ill, tried) for problem, ill in found.items()])
+    return tuple(cells)
+
+
+def _changes(
+    source: Source, changes: Sequence[Override], chosen: Mapping[str, Choice], own: TransportKind | None
+) -> list[Override]:
+    """All that a cell changes. One that speaks another transport than the file is not judged, unless it says so."""
+    mine = [*changes, *(change for choice in chosen.values() for change in choice.changes)]
+    if own and _transport(source, mine) not in (own, None) and JUDGE not in changed_data(source, changes):
+        mine.append(Override((JUDGE,), [own.value], JUDGE))
+    return mine
+
+
+def _company(
+    source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], variants: VariantSet | None
+) -> Company:
+    """What the cells are called and speak, those that were not picked included."""
+    names = tuple(variants.changes) if variants else ()
+    spoken = {name: _transport(source, [*changes, *variants.overrides(name)]) for name in names} if variants else {}
+    varied = next((axis for axis in axes if axis.key == "transport"), None)
+    if varied:
+        spoken = {str(one.value): _transport(source, [*changes, *one.changes]) for one in varied.choices}
+    own = {} if spoken else {"": _transport(source, changes)}
+    written = changed_data(source, changes).get(VARIANTS)
+    absent = tuple(name for name in written if name not in names) if isinstance(written, dict) else ()
+    return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind}, absent=absent)
+
+
+def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | None:
+    """What the hosts speak; None if it is unreadable."""
+    try:
+        return TransportKind(changed_data(source, changes).get("transport", TransportKind.MRC))
+    except ValueError:
+        return None
+
+
+def _is_of_kernel(transport: TransportKind | None) -> bool:
+    return transport is not None and transport.of_kernel
+
+
+def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Settings]) -> Problem:
+    """Mistakes with their cells, named by the shared values; a mistake of all cells is one of the scenario."""
+    if len(ill) == len(tried):
+        return problem
+    common = tuple(one for one in ill[0] if all(one in settings for settings in ill))
+    alike = sum(all(one in settings for one in common) for settings in tried)
+    named = [common] if alike == len(ill) else ill
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    return replace(problem, message=f"{problem.message} (in {in_brackets(named[0])}{more})")

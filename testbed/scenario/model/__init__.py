@@ -1,0 +1,1 @@
+"""What a scenario is: the typed, frozen `Scenario` and its parts."""

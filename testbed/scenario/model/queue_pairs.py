@@ -1,0 +1,50 @@
+"""The key `qps`: one number of queue pairs for every entry of `workload`, in place of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrc_testbed.testbed.scenario.model.flow_models import Latency
+from mrc_testbed.testbed.scenario.model.step_models import MAX_QPS
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
+
+QPS = "qps"
+
+
+def spread_qps(data: Any) -> None:
+    """Writes the number of QPs, where it is a possible one, into each flow and collective of raw data, in place.
+
+    `latency` keeps its one: it sends a message at a time. Over TCP `tcp.connections` stands for them.
+    """
+    qps, workload = _qps(data), data.get("workload")
+    if type(qps) is not int or not 1 <= qps <= MAX_QPS or not isinstance(workload, list):
+        return
+    for item in workload:
+        for kind, entry in item.items() if isinstance(item, dict) else ():
+            if isinstance(entry, dict) and kind != Latency.kind:
+                _set(entry, qps)
+
+
+_CONNECTED = tuple(kind for kind in TransportKind if kind.of_kernel)
+
+
+def _qps(data: dict[str, Any]) -> Any:
+    tcp = data.get("tcp") if data.get("transport") in _CONNECTED else None
+    connections = tcp.get("connections") if isinstance(tcp, dict) else None
+    return data.get(QPS) if connections is None else connections
+
+
+def _set(entry: dict[str, Any], qps: int) -> None:
+    if "step" not in entry:
+        entry[QPS] = qps
+    for exchange in _exchanges(entry.get("step")):
+        exchange[QPS] = qps
+
+
+def _exchanges(parts: Any) -> list[dict[str, Any]]:
+    """The collectives of a step, and of those that begin together."""
+    found: list[dict[str, Any]] = []
+    for part in parts if isinstance(parts, list) else ():
+        for value in part.values() if isinstance(part, dict) else ():
+            found += [value] if isinstance(value, dict) else _exchanges(value)
+    return found

@@ -1,0 +1,164 @@
+"""The keys `variants`, `variant` and `judge`: the same scenario in named forms, each of which changes several keys.
+
+A set of variants is data: the key `variants` of a scenario, one that is shipped, or a file with the same mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
+
+from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.expect import Severity, did_you_mean
+from mrc_testbed.testbed.inputs import STANDARD_STREAM
+from mrc_testbed.testbed.scenario.model.matrix import FIXED, VARIANT, VARIANTS, overlapping
+from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN, Name, refuse
+from mrc_testbed.testbed.scenario.text.keys import key_path
+from mrc_testbed.testbed.scenario.text.source import KeyPath, Override, Source
+from mrc_testbed.testbed.scenario.text.yaml_text import read_source
+
+EXAMPLE = "{mrc: {transport: mrc}, roce-16: {transport: roce, qps: 16}}"
+SETS = Path(__file__).with_name("sets")
+"""The shipped sets, a file each."""
+SUFFIX = ".yaml"
+_SIZES = ("planes", "t0_groups", "t1", "hosts_per_t0")
+
+
+def _changes(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise refuse("must be a mapping of dotted keys, such as {transport: roce, roce.timeout: 16}, or {}")
+    for key in value:
+        if not isinstance(key, str) or not all(key.split(".")):
+            raise refuse(f"{key!r} is not a dotted key, such as roce.timeout", key=key)
+        if wrong := _no_change(key):
+            raise refuse(wrong, key=key)
+    if clash := next(iter(overlapping(value)), None):
+        raise refuse(f"{clash[1]} is a part of {clash[0]}; write one of them", key=clash[1])
+    return dict(value)
+
+
+def _variant_name(value: str) -> str:
+    if value == Severity.WARNING:
+        raise refuse(f"{value!r} is reserved in expectations; choose another name")
+    return value
+
+
+def _no_change(key: str) -> str:
+    first, _, rest = key.partition(".")
+    if first in FIXED:
+        return f"{key} cannot vary: {FIXED[first]}"
+    if first == "fabric" and (not rest or rest in _SIZES):
+        return f"{key} changes the size of the fabric, and variants are compared on one; vary it by `matrix`"
+    return ""
+
+
+def _not_empty(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    if not value:
+        raise refuse(f"must have at least one variant, such as {EXAMPLE}")
+    return value
+
+
+def _names(value: object) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not items or not all(isinstance(item, str) and item for item in items):
+        raise refuse("must be a list of variants or transports, such as [mrc]")
+    return tuple(items)
+
+
+_NAME_SCHEMA = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
+Variants = Annotated[
+    dict[Annotated[Name, AfterValidator(_variant_name)], Annotated[dict[str, Any], PlainValidator(_changes)]],
+    AfterValidator(_not_empty),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": _NAME_SCHEMA,
+            "additionalProperties": {"type": "object"},
+        }
+    ),
+]
+"""Values by dotted key, by name of the variant."""
+Judged = Annotated[
+    tuple[str, ...],
+    PlainValidator(_names),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+]
+"""Names of variants or transports."""
+_ADAPTER: TypeAdapter[dict[str, dict[str, Any]]] = TypeAdapter(Variants)
+
+
+@dataclass(frozen=True)
+class VariantSet:
+    """Named changes. `source`: the file that they stand in, below `prefix`; `name`: of the set, empty for a
+    scenario's own."""
+
+    changes: Mapping[str, Mapping[str, Any]]
+    source: Source | None = None
+    prefix: KeyPath = (VARIANTS,)
+    name: str = ""
+
+    def overrides(self, variant: str) -> tuple[Override, ...]:
+        """What the variant changes, and its name."""
+        option, place = f"variant {variant}", (*self.prefix, variant)
+        changed = (
+            Override(key_path(key), value, option, (*place, key), self.source)
+            for key, value in self.changes[variant].items()
+        )
+        return (*changed, Override((VARIANT,), variant, option, place, self.source))
+
+    def picked(self, names: Sequence[str]) -> VariantSet:
+        """These only, in this order. Raises UsageError for one that is not there."""
+        for name in names:
+            if name not in self.changes:
+                there = did_you_mean(name, self.changes) or f"; there are {', '.join(self.changes)}"
+                raise UsageError(f"--variants {','.join(names)}: there is no variant {name!r}{there}")
+        return VariantSet({name: self.changes[name] for name in names}, self.source, self.prefix, self.name)
+
+
+def read_variants(raw: Any) -> dict[str, dict[str, Any]]:
+    """The value of `variants`. Raises ValidationError."""
+    return _ADAPTER.validate_python(raw)
+
+
+def shipped_sets() -> dict[str, Path]:
+    """The files of shipped sets by name."""
+    return {path.stem: path for path in sorted(SETS.glob(f"*{SUFFIX}"))}
+
+
+@cache
+def shipped_names() -> tuple[str, ...]:
+    """The variants of all shipped sets."""
+    return tuple(dict.fromkeys(name for known in shipped_sets() for name in variant_set(known).changes))
+
+
+def variant_set(name: str) -> VariantSet:
+    """The set in the file `name`, else the shipped one. Raises ScenarioError with all its mistakes, UsageError if there
+    is none."""
+    known, path = shipped_sets(), Path(name)
+    if path != STANDARD_STREAM and not path.is_file():
+        path = known.get(name, path)
+    if path != STANDARD_STREAM and not path.is_file():
+        sets = did_you_mean(name, known) or f"; sets are {', '.join(known)}"
+        raise UsageError(f"--against {name}: there is no such file, and no set has that name{sets}")
+    source = read_source(path)
+    if VARIANTS in source.data:
+        place = source.key_position((VARIANTS,))
+        fix = "a set has the names of its variants at the left margin; leave out this key, and all but what is below it"
+        raise ScenarioError([Problem(source.file, place.line, place.column, VARIANTS, fix)])
+    try:
+        return VariantSet(read_variants(source.data), source, (), name)
+    except ValidationError as error:
+        raise ScenarioError([_problem(source, each) for each in error.errors()]) from None
+
+
+def _problem(source: Source, error: Any) -> Problem:
+    key = error.get("ctx", {}).get("key")
+    path = tuple(part for part in error["loc"] if part != "[key]") + ((key,) if key else ())
+    place = source.key_position(path)
+    return Problem(source.file, place.line, place.column, ".".join(map(str, path)) or VARIANTS, error["msg"])

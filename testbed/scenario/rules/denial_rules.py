@@ -1,0 +1,172 @@
+"""Rules about denied paths: they exist, are denied once, and leave every host a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.faults import UnsettledError
+from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.faults.names import wrong_path
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.scenario.model.workloads import Workload
+from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.text.denylist import PathGroup, parse_paths
+from mrc_testbed.testbed.scenario.text.mistake import Mistake
+from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
+from mrc_testbed.topos.plan import Host, Plan, build_plan
+
+
+class _Entry(NamedTuple):
+    """One denied name, from `begin` to `end` (ns; infinite for the denylist)."""
+
+    where: KeyPath
+    name: str
+    paths: PathGroup
+    hosts: frozenset[str]
+    begin: float
+    end: float
+
+    def is_one_with(self, other: _Entry) -> bool:
+        """True of two names of one denylist or fault that the folded fabric makes one. A name twice is none."""
+        same_list = self.where[:2] == other.where[:2]
+        same = self._replace(where=other.where, name=other.name) == other
+        return same_list and same and self.name != other.name
+
+
+class Talk(NamedTuple):
+    """The hosts of the workload, and the peers of each by name."""
+
+    members: tuple[Host, ...]
+    peers: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, job: Workload | None, plan: Plan) -> Talk:
+        """From a workload; from an unreadable one all with all. Unknown hosts are left out."""
+        known = plan.host_by_name
+        if job is None:
+            return cls(plan.hosts, {name: frozenset(known) - {name} for name in known})
+        names = [name for name in job.host_names(plan.shape) if name in known]
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for name, peer in job.pairs(plan.shape):
+            if name in known and peer in known:
+                found[name].add(peer)
+                found[peer].add(name)
+        return cls(tuple(known[name] for name in names), {name: frozenset(peers) for name, peers in found.items()})
+
+    def crosses(self, name: str, plan: Plan) -> bool:
+        """True if a path from this host to one of its peers crosses a T1."""
+        group = plan.host_by_name[name].group
+        return any(plan.host_by_name[peer].group != group for peer in self.peers.get(name, ()))
+
+
+def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
+    """All mistakes of `endpoint.denylist`, and of `deny` faults whose paths exist."""
+    members = talk.members
+    entries = []
+    for where, name, hosts, begin, end in _written(parts, plan):
+        yield from _wrong_hosts(where, hosts, members, plan)
+        message = wrong_path(name, plan) or _unused(name, hosts, talk, plan)
+        paths = parse_paths(name)
+        if message or paths is None:
+            yield Mistake(where, message)
+        else:
+            senders = frozenset(hosts or (host.name for host in members))
+            entries.append(_Entry(where, name, _in_fabric(paths, parts), senders, begin, end))
+    yield from _twice(entries)
+    yield from _nothing_left(entries, members, build_plan(parts.shape()) if _folds(parts) else plan)
+
+
+def _folds(parts: Parts) -> bool:
+    """Of a transport that has paths to deny."""
+    return parts.folds and parts.transport is TransportKind.MRC
+
+
+def _in_fabric(paths: PathGroup, parts: Parts) -> PathGroup:
+    return paths._replace(plane=0) if _folds(parts) else paths
+
+
+def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:
+    for index, denial in parts.denylist.items():
+        yield ("endpoint", "denylist", index), denial.path, denial.hosts, -inf, inf
+    for index, fault in parts.faults.items():
+        if isinstance(fault, Deny):
+            path = ("faults", index, "deny")
+            for name, position in _denied(fault, plan, parts.seed):
+                where = (*path, position) if len(fault.aims) > 1 else path
+                yield where, name, fault.hosts, fault.at_ns, fault.end_ns
+
+
+def _denied(fault: Deny, plan: Plan, seed: int) -> Iterable[tuple[str, int]]:
+    try:
+        return fault.chosen(plan, seed).items()
+    except UnsettledError:  # already reported
+        return ()
+
+
+def _wrong_hosts(where: KeyPath, hosts: Sequence[str], members: Iterable[Host], plan: Plan) -> Iterator[Mistake]:
+    places = where[: 3 if where[0] == "endpoint" else 2]
+    taking_part = {host.name for host in members}
+    for index, name in enumerate(hosts):
+        place = (*places, "hosts", index)
+        if name not in plan.host_by_name:
+            known = list(plan.host_by_name)
+            hint = did_you_mean(name, known) or f"; there are {known[0]}..{known[-1]}"
+            yield Mistake(place, f"there is no host {name!r}{hint}")
+        elif name not in taking_part:
+            yield Mistake(place, f"{name} is not part of the workload and sends nothing")
+        elif name in hosts[:index]:
+            yield Mistake(place, f"duplicate host {name}")
+
+
+def _unused(name: str, hosts: Sequence[str], talk: Talk, plan: Plan) -> str:
+    """A path over a T1 is used between T0 groups only."""
+    senders = [host.name for host in talk.members if not hosts or host.name in hosts]
+    paths = parse_paths(name)
+    if paths is None or paths.uplink is None or not senders or any(talk.crosses(each, plan) for each in senders):
+        return ""
+    if not any(talk.crosses(host.name, plan) for host in talk.members):
+        return f"no path of the workload leads over {name}: its hosts are all below one T0"
+    return f"no path of {', '.join(senders)} leads over {name}: their peers in the workload are below the same T0"
+
+
+def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
+    """Overlapping denials: the first `allow` would return what the other still denies."""
+    for number, entry in enumerate(entries):
+        for other in entries[:number]:
+            at_once = entry.begin < other.end and other.begin < entry.end
+            same_paths = other.paths.holds(entry.paths) or entry.paths.holds(other.paths)
+            if at_once and same_paths and entry.hosts & other.hosts and not entry.is_one_with(other):
+                by = f"{dotted(other.where)} ({other.name})" if other.name != entry.name else dotted(other.where)
+                yield Mistake(entry.where, f"{entry.name} is already denied by {by}")
+                break
+
+
+def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan) -> Iterator[Mistake]:
+    """At any time every host must reach every other."""
+    for moment in sorted({entry.begin for entry in entries}):
+        active = [entry for entry in entries if entry.begin <= moment < entry.end]
+        for host in members:
+            denied = [entry.paths for entry in active if host.name in entry.hosts]
+            peer = _unreachable(host, denied, members, plan)
+            if peer is not None:
+                last = [entry for entry in active if entry.begin == moment][-1]
+                yield Mistake(
+                    last.where,
+                    f"leaves no path from {host.name} to {peer.name}; keep a plane or a T1 of one",
+                )
+                break
+
+
+def _unreachable(host: Host, denied: Sequence[PathGroup], members: Sequence[Host], plan: Plan) -> Host | None:
+    """A host that `host` cannot reach any more. Hosts of one T0 group are alike."""
+    if not denied:
+        return None
+    for peer in {peer.group: peer for peer in members if peer is not host}.values():
+        near = peer.group == host.group
+        groups = [PathGroup(path.id.plane, None if near else path.id.uplink) for path in plan.paths(host, peer)]
+        if all(any(some.holds(group) for some in denied) for group in groups):
+            return peer
+    return None

@@ -1,0 +1,73 @@
+"""Rules of flows across keys: hosts, pairs, names, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.model.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
+from mrc_testbed.testbed.scenario.text.mistake import Mistake
+from mrc_testbed.testbed.scenario.text.units import format_duration, format_size
+from mrc_testbed.testbed.workloads.steady import settle_ns
+from mrc_testbed.topos.plan import Plan
+
+MIN_MESSAGE_BYTES = 1
+MAX_MESSAGE_BYTES = 512 << 20
+
+
+def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[Mistake]:
+    """All violations in the readable entries."""
+    seen: dict[tuple[str, str], int] = {}
+    names: dict[str, int] = {}
+    for index, entry in entries.items():
+        where = ("workload", index, entry.kind)
+        if isinstance(entry, Greedy):
+            yield from _times(entry, plan, where)
+        yield from _message(entry.message_bytes, where)
+        for ends in entry.ends(plan.shape):
+            yield from _ends(ends, entry, index, plan, seen)
+        if entry.name and entry.name in names:
+            yield Mistake((*where, "name"), f"duplicate name {entry.name!r}; workload.{names[entry.name]} has it")
+        names.setdefault(entry.name, index)
+
+
+def _times(entry: Greedy, plan: Plan, where: tuple[str | int, ...]) -> Iterator[Mistake]:
+    settle = settle_ns(plan.shape)
+    idle, least = max(settle, entry.warm_up_ns), max(2 * settle, entry.warm_up_ns + settle)
+    if entry.for_ns is not None and entry.for_ns < least:
+        problem = f"{format_duration(entry.for_ns)} is too short: the first {format_duration(idle)} are not measured"
+        yield Mistake((*where, "for"), f"{problem}; at least {format_duration(least)}")
+    if entry.total_bytes == 0:
+        yield Mistake((*where, "bytes"), "must be more than 0, such as 64MiB")
+
+
+def _message(size: int, where: tuple[str | int, ...]) -> Iterator[Mistake]:
+    if not MIN_MESSAGE_BYTES <= size <= MAX_MESSAGE_BYTES:
+        limits = f"{format_size(MIN_MESSAGE_BYTES)} to {format_size(MAX_MESSAGE_BYTES)}"
+        yield Mistake((*where, "message"), f"{format_size(size)} is outside {limits}")
+
+
+def _ends(ends: Ends, entry: FlowEntry, index: int, plan: Plan, seen: dict[tuple[str, str], int]) -> Iterator[Mistake]:
+    where = ("workload", index, entry.kind)
+    unknown = [
+        end for end in ((ends.src, ends.src_place), (ends.dst, ends.dst_place)) if end[0] not in plan.host_by_name
+    ]
+    for name, place in unknown:
+        yield Mistake((*where, *place), no_host(name, list(plan.host_by_name)))
+    if unknown:
+        return
+    place = (*where, *ends.src_place)
+    pair = (ends.src, ends.dst)
+    if ends.src == ends.dst:
+        yield Mistake(place, f"{ends.src} cannot send to itself")
+    elif pair in seen:
+        there = "this entry" if seen[pair] == index else f"workload.{seen[pair]}"
+        yield Mistake(place, f"{ends.src}->{ends.dst} is already in {there}; for more QPs use `qps`")
+    elif isinstance(entry, Incast) and ends.group == VICTIMS and ends.dst == entry.to:
+        yield Mistake(place, f"goes to {ends.dst} itself, so it is no victim; put {ends.src} into `from`")
+    seen.setdefault(pair, index)
+
+
+def no_host(name: str, known: list[str]) -> str:
+    """The message for an unknown host."""
+    return f"there is no host {name!r}{did_you_mean(name, known) or f'; there are {known[0]}..{known[-1]}'}"

@@ -1,0 +1,112 @@
+"""Rules across keys: a possible shape, existing names, faults that fit into the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mrc_testbed.testbed.scenario.faults.base import Surroundings
+from mrc_testbed.testbed.scenario.model.models import FabricSettings, default_time_limit_ns
+from mrc_testbed.testbed.scenario.model.workloads import Workload
+from mrc_testbed.testbed.scenario.rules.capture_rules import capture_mistakes
+from mrc_testbed.testbed.scenario.rules.decisive_rules import undecided_expectations
+from mrc_testbed.testbed.scenario.rules.denial_rules import Talk, denial_mistakes
+from mrc_testbed.testbed.scenario.rules.expect_rules import LATEST_START, FigureContext, broken_expectations
+from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, misfits, name_mistakes, settled
+from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.switch_rules import lacking_program, too_many_rules
+from mrc_testbed.testbed.scenario.rules.transport_rules import (
+    impossible_folding,
+    in_fabric,
+    notices_corruption,
+    transport_mistakes,
+)
+from mrc_testbed.testbed.scenario.rules.workload_rules import broken_workload_rules, sound_workload
+from mrc_testbed.testbed.scenario.text.fields import Model
+from mrc_testbed.testbed.scenario.text.mistake import Mistake
+from mrc_testbed.testbed.scenario.text.units import format_duration
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape, ShapeError
+
+MAX_NODES = 2048
+"""A larger plan never fits one machine; building it would only waste time."""
+
+
+def broken_rules(parts: Parts, recorded: bool = False) -> list[Mistake]:
+    """All violations of rules across keys in the readable parts. `recorded`: of a run folder, which may be of an older
+    version that took expectations which decide nothing."""
+    found = [*_impossible_shape(parts.fabric), *impossible_folding(parts)]
+    plan = build_plan(parts.written_shape()) if parts.whole_fabric and not found else None
+    shape = parts.shape() if plan else None
+    job: Workload | None = None
+    occurrences: Occurrences = {}
+    peers: Mapping[str, frozenset[str]] = {}
+    if plan:
+        wrong = broken_workload_rules(parts, plan)
+        found += wrong
+        job = None if wrong else sound_workload(parts, parts.shape())
+        occurrences, unsettled = settled(parts, plan)
+        found += unsettled
+        talk = Talk.of(job, plan)
+        found += denial_mistakes(parts, plan, talk)
+        peers = talk.peers
+        found += too_many_rules(in_fabric(parts, occurrences))
+    found += transport_mistakes(parts)
+    found += _times(parts, job, shape)
+    found += misfits(parts.faults, Surroundings(plan, peers, notices_corruption(parts)))
+    found += lacking_program(parts)
+    found += name_mistakes(parts.faults)
+    found += capture_mistakes(parts, occurrences, plan)
+    found += _shown(parts)
+    context = FigureContext.of_parts(parts, occurrences, job, shape)
+    found += broken_expectations(parts.expectations, context)
+    found += () if recorded else undecided_expectations(parts.expectations, context)
+    return found
+
+
+def _impossible_shape(fabric: FabricSettings) -> Iterator[Mistake]:
+    """All violated limits, found by replacing each wrong value with its default."""
+    usual = FabricSettings.model_validate({})
+    while True:
+        try:
+            shape = fabric.shape()
+        except ShapeError as error:
+            name = _attribute(fabric, error.field)
+            yield Mistake(("fabric", error.field), error.limit)
+            fabric = fabric.model_copy(update={name: getattr(usual, name)})
+        else:
+            if shape.hosts + shape.switches > MAX_NODES:
+                many = f"{shape.hosts} hosts and {shape.switches} switches; the limit is {MAX_NODES} in all"
+                yield Mistake(("fabric",), many)
+            return
+
+
+def _attribute(model: Model, key: str) -> str:
+    return next(name for name, field in type(model).model_fields.items() if (field.alias or name) == key)
+
+
+def _times(parts: Parts, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
+    estimate = job.estimate_ns(shape) if job and shape else None
+    last_heal = max((fault.end_ns for fault in parts.faults.values()), default=0)
+    limit = parts.time_limit_ns or (default_time_limit_ns(estimate, last_heal) if estimate is not None else None)
+    if estimate and parts.time_limit_ns and parts.time_limit_ns < estimate:
+        about = f"{_rough(estimate)}, the time that the workload takes without faults"
+        yield Mistake(("time_limit",), f"is shorter than {about}")
+    for index, fault in parts.faults.items():
+        if estimate is not None and fault.at_ns > LATEST_START * estimate:
+            late = f"begins at {format_duration(fault.at_ns)}, but the workload takes about {_rough(estimate)} in all"
+            yield Mistake(("faults", index, "at"), late + "; begin earlier or make the workload longer")
+        elif limit is not None and fault.end_ns > limit:
+            over = f"ends at {format_duration(fault.end_ns)}, after the time limit of {format_duration(limit)}"
+            yield Mistake(("faults", index, "at"), over)
+
+
+def _rough(value_ns: int) -> str:
+    return f"{value_ns / 1e9:.1f}s"
+
+
+def _shown(parts: Parts) -> Iterator[Mistake]:
+    size = parts.all_expectations
+    for place, index in parts.shows.items():
+        if size is not None and index >= size:
+            there = f"the last one is {size - 1}" if size else "it is empty"
+            yield Mistake(("paper", "shows", place), f"there is no item {index} in `expect`; {there}")

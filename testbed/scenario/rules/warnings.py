@@ -1,0 +1,99 @@
+"""What is odd about a scenario that loads: faults that nothing comes of, chaos that draws nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
+from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
+from mrc_testbed.testbed.scenario.text.units import format_duration
+from mrc_testbed.topos.plan import Link, Plan
+
+_SHOWN = 2
+
+
+def scenario_warnings(scenario: Scenario) -> Iterator[str]:
+    """A line for each, for people."""
+    yield from _empty_chaos(scenario)
+    yield from _unmet_faults(scenario)
+    yield from _nothing_to_deny(scenario)
+    yield from _keys_of_others(scenario)
+    for variant in scenario.left_out:
+        yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
+
+
+def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
+    if scenario.transport is TransportKind.MRC:
+        return
+    denials = ["endpoint.denylist"] if scenario.endpoint.denylist else []
+    denials += [entry.name for entry in scenario.faults if isinstance(entry, Deny)]
+    for name in denials:
+        yield f"{name}: {scenario.transport} has no paths that a host could leave, so nothing comes of it"
+
+
+def _keys_of_others(scenario: Scenario) -> Iterator[str]:
+    endpoint = scenario.endpoint
+    for name in endpoint.plugins:
+        if name in endpoint.model_fields_set and name not in endpoint.chosen:
+            yield f"endpoint.{name}: the plugin is not chosen, so nothing comes of its keys"
+
+
+def _empty_chaos(at_scale: Scenario) -> Iterator[str]:
+    scenario = at_scale.as_written  # rates of chaos are never scaled, and people know the times that they wrote
+    for entry in scenario.faults:
+        if not isinstance(entry, Chaos):
+            continue
+        drawn = {occurrence.kind for occurrence in scenario.occurrences if occurrence.fault == entry.name}
+        wanted = {part.model.kind: part for part in entry.kinds.written()}
+        missing = [kind for kind in wanted if kind not in drawn]
+        when = f"in {format_duration(entry.for_ns)}; raise the rate or make it longer"
+        if not drawn:
+            yield f"{entry.name}: seed {scenario.seed} draws nothing {when}"
+        elif missing:
+            often = ", ".join(f"{kind} ({entry.for_ns / wanted[kind].times.mean_ns:.2g} expected)" for kind in missing)
+            yield f"{entry.name}: seed {scenario.seed} draws no {often} {when}"
+
+
+def _unmet_faults(scenario: Scenario) -> Iterator[str]:
+    plan = scenario.plan()
+    talk = Talk.of(scenario.job, plan)
+    for name in dict.fromkeys(occurrence.fault for occurrence in scenario.occurrences):
+        links = _links_of(name, scenario.occurrences, plan)
+        if links and not any(_carries(link, talk, plan) for link in links):
+            more = f" and {len(links) - _SHOWN} more" if len(links) > _SHOWN else ""
+            shown = ", ".join(link.name for link in links[:_SHOWN])
+            yield f"{name}: no packet of the workload passes {shown}{more}, so nothing can come of it"
+    for name, sender, peer in dict.fromkeys(_ends(scenario.occurrences)):
+        if peer not in talk.peers.get(sender, ()):
+            yield f"{name}: {sender} and {peer} exchange nothing in the workload, so nothing can come of it"
+
+
+def _ends(occurrences: Collection[Occurrence]) -> Iterator[tuple[str, str, str]]:
+    """Name, sender and peer of faults that are of packets between two hosts alone."""
+    for occurrence in occurrences:
+        sender, peer = occurrence.parameters.sender, occurrence.parameters.peer
+        if sender and peer:
+            yield occurrence.fault, sender, peer
+
+
+def _links_of(fault: str, occurrences: Collection[Occurrence], plan: Plan) -> list[Link]:
+    """The links that its occurrences touch, none where it touches something else."""
+    names = dict.fromkeys(
+        name
+        for occurrence in occurrences
+        if occurrence.fault == fault
+        for name in (*occurrence.links, *occurrence.targets)
+        if name in plan.link_by_name
+    )
+    return [plan.link_by_name[name] for name in names]
+
+
+def _carries(link: Link, talk: Talk, plan: Plan) -> bool:
+    """True when data or answers of the workload can pass the link."""
+    if link.is_host_link:
+        return bool(talk.peers.get(link.near.node))
+    group = plan.switch_by_name[link.near.node].index
+    return any(host.group == group and talk.crosses(host.name, plan) for host in talk.members)

@@ -1,0 +1,50 @@
+"""Rules about all entries of `workload` together: memory and QPs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrc_testbed.testbed.scenario.model.workloads import Workload, flow_set, workload_of
+from mrc_testbed.testbed.scenario.rules.flow_rules import broken_flow_rules
+from mrc_testbed.testbed.scenario.rules.job_rules import broken_job_rules, names_of_flows_too
+from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.step_rules import broken_step_rules
+from mrc_testbed.testbed.scenario.text.mistake import Mistake
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.shape import Shape
+
+MAX_QPS_IN_ALL = 1024
+MAX_MEMORY_BYTES = 4 << 30
+"""Memory of all hosts: they share one machine."""
+
+
+def broken_workload_rules(parts: Parts, plan: Plan) -> list[Mistake]:
+    """All violations in the readable entries."""
+    found = [*broken_step_rules(parts.steps, plan, parts.world), *broken_flow_rules(parts.flows, plan)]
+    found = found or [*broken_job_rules(parts.steps, plan), *_shared_names(parts, plan.shape)]
+    workload = None if found else sound_workload(parts, plan.shape)
+    return [*found, *(_amount(workload, plan.shape) if workload else ())]
+
+
+def _shared_names(parts: Parts, shape: Shape) -> Iterator[Mistake]:
+    return names_of_flows_too(parts.steps, flow_set(parts.flows.values(), shape).names)
+
+
+def sound_workload(parts: Parts, shape: Shape) -> Workload | None:
+    """The workload of the readable entries, if none breaks a rule; None without entries."""
+    workload = workload_of(parts.steps.values(), parts.flows.values(), shape)
+    return workload if workload.jobs or workload.flows else None
+
+
+def _amount(workload: Workload, shape: Shape) -> Iterator[Mistake]:
+    qps = memory = 0
+    for job in workload.jobs:
+        steps = job.steps(shape)
+        qps, memory = qps + sum(1 for _ in steps.qps()), memory + steps.memory_bytes
+    for flow in workload.flows.flows if workload.flows else ():
+        qps, memory = qps + flow.qps, memory + flow.memory_bytes(shape)
+    if qps > MAX_QPS_IN_ALL:
+        yield Mistake(("workload",), f"{qps} QPs in all are more than {MAX_QPS_IN_ALL}")
+    if memory > MAX_MEMORY_BYTES:
+        needs = f"the hosts need {memory >> 20} MiB of memory for data, the limit is {MAX_MEMORY_BYTES >> 20} MiB"
+        yield Mistake(("workload",), f"{needs}; use smaller sizes or messages, or fewer QPs")

@@ -1,0 +1,114 @@
+"""The parts of a fabric that the plan leaves open and the machine decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
+from mrc_testbed.topos.shape import WIRE_BYTES, Shape
+
+QUEUE_BDP = 3
+"""Tail drop of a plain shaper's data queue, in plane-BDP (ours, within UEC's 2 to 5)."""
+PROGRAM_SLACK_BDP = 1
+"""How much deeper than its drop level the queue behind a port program is: the program decides."""
+MIN_LEVEL_PACKETS = 12
+"""With a smaller plane-BDP the ECN ramp and the trim threshold would be less than a packet apart."""
+CONTROL_QUEUE_BDP = 1
+"""Tail drop of the high class (ours)."""
+MIN_QUEUE_PACKETS = 32
+"""A short T must not make the queue shorter than a burst of one host over all its ports."""
+NIC_QUEUE_PACKETS = 4096
+"""A host's own port does not drop: the endpoint paces, and a NIC would block rather than lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class BgpOptions:
+    """BGP between switches. `routes`: what a T0 announces, each of its hosts or their whole group.
+
+    `hold_s`: silence after which a neighbour is taken for dead; it is told that this one lives every `keepalive_s`.
+    With BFD it is `bfd_multiplier` intervals instead. Interval 0: without BFD.
+    """
+
+    keepalive_s: int = 3
+    hold_s: int = 9
+    bfd_interval_ms: int = 0
+    bfd_multiplier: int = 3
+    routes: Literal["hosts", "racks"] = "hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class FabricOptions:
+    """`sid_device`: kind of device for uSID routes. `delay`: what delays packets by T. `switch_ports`: what queues
+    there.
+
+    "endpoint": each daemon delays what it receives. "nfqueue": the kernel does at the ports of hosts
+    (testbed/fabric/delay.py), for protocols that it speaks itself.
+
+    A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
+    the port program only.
+
+    `pause`: ports pause each other and drop nothing (PFC), as virtual ones alone can; `thresholds` do not count then.
+
+    Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
+    (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
+    `hash_ports`: of a packet protocol and port numbers count, and its addresses do not.
+
+    `sid_device`: has the uSID routes, because on `lo` the kernel makes reject routes of them.
+
+    `path_order`: each switch takes in packets on one CPU, so that none overtakes another on its path.
+
+    `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.
+
+    `tunnel_source`: hosts are told the outer source address of what they encapsulate. Else the kernel looks for one
+    packet by packet, and finds the same, because a host has no other.
+    """
+
+    sid_device: Literal["dummy", "ifb"]
+    delay: Literal["netem", "endpoint", "nfqueue", "none"]
+    switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
+    thresholds: PortThresholds = DEFAULT_THRESHOLDS
+    pause: PauseThresholds | None = None
+    ecmp_hash: Literal["polarised", "independent"] = "polarised"
+    hash_seed: int | None = None
+    repath: bool = False
+    hash_ports: bool = False
+    path_order: bool = False
+    subflows: bool = False
+    tunnel_source: bool = True
+    bgp: BgpOptions = BgpOptions()
+
+    @property
+    def port_program(self) -> bool:
+        """True where ports run the port program."""
+        return self.switch_ports == "port program"
+
+    def one_way_delay_ns(self, shape: Shape) -> int:
+        """One-way delay of a packet, whoever makes it."""
+        return 0 if self.delay == "none" else shape.rtt_ns // 2
+
+
+def bdp_bytes(shape: Shape) -> int:
+    """One plane-BDP of a port in bytes on the wire."""
+    return int(shape.port_rate_bps * shape.rtt_ns / 8e9)
+
+
+def queue_bytes(shape: Shape, bdps: int) -> int:
+    """Limit of a queue that holds `bdps` plane-BDP."""
+    return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
+
+
+def level_bdp_bytes(shape: Shape) -> int:
+    """The plane-BDP for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
+    return max(bdp_bytes(shape), MIN_LEVEL_PACKETS * WIRE_BYTES)
+
+
+def control_queue_bytes(shape: Shape) -> int:
+    """Limit of a switch port's queue of control packets and trimmed headers."""
+    return queue_bytes(shape, CONTROL_QUEUE_BDP)
+
+
+def program_queue_bytes(shape: Shape, thresholds: PortThresholds) -> int:
+    """Limit of the data queue behind a port program."""
+    slack = max(PROGRAM_SLACK_BDP * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
+    return int(thresholds.drop * level_bdp_bytes(shape)) + slack
