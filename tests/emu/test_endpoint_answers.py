@@ -193,6 +193,7 @@ def test_marks_rest_the_ev_and_cut_the_window_and_nothing_is_lost(tmp_path: Path
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_it_is_nscc_that_keeps_two_marked_flows_below_the_trim_level(tmp_path: Path) -> None:
     """With trimming at 1 BDP: after the first round trips the windows fit but for a packet now and then, as they go on
     growing (0 to 11 trims in 2 s, seen in 10 runs); a fixed window never does (827 to 904)."""

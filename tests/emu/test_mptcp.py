@@ -76,6 +76,7 @@ def test_a_ring_is_exact_and_each_connection_has_a_subflow_in_each_plane(tmp_pat
     assert len(by_qp) == PLANES * 2
 
 
+@pytest.mark.nightly
 def test_a_dead_plane_takes_its_share_and_no_more(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=PLANE_DIES)
     run.finish()

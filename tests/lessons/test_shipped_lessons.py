@@ -33,7 +33,7 @@ each_virtual_lesson = pytest.mark.parametrize("folder", IN_VIRTUAL_TIME, ids=nam
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=1)
 def test_the_untouched_starter_fails(folder: Path, pupils: Class) -> None:
     grade = pupils.beginner(folder).blank()
     assert grade.mark is LessonMark.FAIL
@@ -49,6 +49,7 @@ def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, 
 
 
 @each_virtual_lesson
+@pytest.mark.nightly(keep=5)
 def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
     student = pupils.student(folder, STUDENTS[0])
     for question in student.lesson.questions:

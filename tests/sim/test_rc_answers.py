@@ -30,7 +30,7 @@ def test_no_qp_times_out_where_many_share_a_port(recovery):
     qps = 8 * T // PACKET_NS
     net = RcNet(recovery=recovery, timeout_ns=20 * T)
     for _ in range(qps):
-        stream(net, net.join(), 64)
+        stream(net, net.join(region_bytes=64 * 4096), 64)
     net.run(within=100 * T, must=False)
     assert net.delivered(1) > 90 * T // PACKET_NS
     assert (net.counters()["timeouts"], net.counters()["retransmitted"]) == (0, 0)

@@ -21,6 +21,7 @@ def two_workers(stage: Stage) -> None:
     stage.worker("b")
 
 
+@pytest.mark.nightly
 def test_every_cell_is_run_once_and_never_two_at_once_on_a_worker(stage: Stage) -> None:
     two_workers(stage)
     folder = stage.plan(8)
@@ -34,6 +35,7 @@ def test_every_cell_is_run_once_and_never_two_at_once_on_a_worker(stage: Stage) 
         assert all(ended[one["pid"]] <= other["at"] for one, other in pairwise(mine))
 
 
+@pytest.mark.nightly
 def test_what_a_machine_spoiled_goes_to_another_one_and_a_fail_never_again(stage: Stage) -> None:
     stage.plays(s1="spoilt-on:a", s2="spoilt-on:b", s3="fail")
     two_workers(stage)
@@ -208,6 +210,7 @@ def test_a_worker_of_another_version_is_named_and_refused(stage: Stage) -> None:
     assert "has mrc-testbed 0.0.9" in done.stderr
 
 
+@pytest.mark.nightly
 def test_workers_without_any_are_told(stage: Stage) -> None:
     stage.scheduler()
     done = stage.sweep_run(stage.plan(1))

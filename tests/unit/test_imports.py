@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from itertools import islice
 from pathlib import Path
@@ -98,9 +99,14 @@ def imported(source: str, package: str) -> Iterator[str]:
     return (name.removeprefix(f"{PACKAGE}.") for name in named_in_full(source, package))
 
 
-def named_in_full(source: str, package: str) -> Iterator[str]:
+@cache
+def named_in_full(source: str, package: str) -> tuple[str, ...]:
     """As they stand there; relative ones get the full name of `package`."""
-    for node in ast.walk(ast.parse(source)):
+    return tuple(_named(ast.parse(source), package))
+
+
+def _named(tree: ast.AST, package: str) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
