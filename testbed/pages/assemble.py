@@ -33,9 +33,10 @@ def assemble(
     """The page as text.
 
     `template`, `styles` and `scripts` are files below this folder, as in `report/report.html`, or another room's, as in
-    `planner/pages/plan.html`; templates extend `base.html`, and the shared `base.css` and `scrolling.js` are always there, first and last. Values are escaped but
-    for `Markup`; the filter `names` keeps names in a text from being broken at their hyphens, and `term` gives one its
-    definition from the glossary. `terms`: those that scripts use (`terms.js`).
+    `planner/pages/plan.html`. Templates extend `base.html`, and the shared `base.css` and `scrolling.js` are always
+    there, first and last. Values are escaped but for `Markup`; the filter `names` keeps names in a text from being
+    broken at their hyphens, and `term` gives one its definition from the glossary. `terms`: those that scripts use
+    (`terms.js`).
     `data` (JSON types) is found by scripts in the element `data`. `connect_self`: the page may talk to the server that
     it came from.
     """
