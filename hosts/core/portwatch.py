@@ -72,7 +72,7 @@ class PortWatch:
             if path is not None:
                 self._context.send_control(path, self._emit_update, (self._own_id,))
                 self._context.counters.port_updates_sent += 1
-        self._repeat_ns = now_ns + REPEAT_T * self._peer.timing.t_ns
+        self._repeat_ns = now_ns + REPEAT_T * self._peer.timing.unit_ns
         self._context.timers.arm(self, self._repeat_ns)
 
     def _emit_update(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
@@ -163,7 +163,7 @@ class PortWatch:
 
     def watch(self, now_ns: int) -> None:
         """A port is RISING: probe its plane from now on."""
-        self._pause_ns = self._peer.timing.t_ns
+        self._pause_ns = self._peer.timing.unit_ns
         self._next_probe_ns = now_ns
         self._context.timers.arm(self, now_ns)
 
@@ -183,7 +183,7 @@ class PortWatch:
             self._next_probe_ns = NEVER
             if self._probe_rising(now_ns):
                 self._next_probe_ns = now_ns + self._pause_ns
-                self._pause_ns = min(2 * self._pause_ns, MAX_PAUSE_T * self._peer.timing.t_ns)
+                self._pause_ns = min(2 * self._pause_ns, MAX_PAUSE_T * self._peer.timing.unit_ns)
         return min(self._repeat_ns, self._next_probe_ns)
 
     def _probe_rising(self, now_ns: int) -> bool:

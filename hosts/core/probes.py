@@ -131,7 +131,7 @@ class Prober:
         """Longest pause between probes; never below the first one. While the peer cannot be reached at all, no longer
         than one probe a T on any of its paths."""
         most_t = MAX_BACKOFF_T if self._peer.evs.paths else min(len(self._suspects), MAX_BACKOFF_T)
-        return max(most_t * self._timing.t_ns, self._timing.probe_interval_ns())
+        return max(most_t * self._timing.unit_ns, self._timing.probe_interval_ns())
 
     def forget(self, path: Path) -> None:
         """Stop probing `path`: it was denied."""

@@ -65,7 +65,7 @@ class ReverseSet:
 
     def keep_alive(self, now_ns: int) -> None:
         """Called a few times per T while data comes in: once per T follow the own data, or else send a probe."""
-        if now_ns - self._kept_ns < self._peer.timing.t_ns:
+        if now_ns - self._kept_ns < self._peer.timing.unit_ns:
             return
         self._kept_ns = now_ns
         sending = [sender.flight for sender in self._peer.senders if sender.flight.next > sender.flight.una]

@@ -37,7 +37,7 @@ class TailProbe:
         """When to send the next probe if nothing is sent or heard until then."""
         timing = self._peer.timing
         due = quiet_since_ns + timing.silence_ns(may_send)
-        return due if self._last_ns is None else max(due, self._last_ns + REPEAT_T * timing.t_ns)
+        return due if self._last_ns is None else max(due, self._last_ns + REPEAT_T * timing.unit_ns)
 
     def asked_since(self, when_ns: int) -> bool:
         """Has a probe been sent after that time?"""

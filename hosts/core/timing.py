@@ -40,7 +40,7 @@ class Timing:
         "_reorder_floor_ns",
         "_slowest_before_ns",
         "_slowest_ns",
-        "_unit_ns",
+        "unit_ns",
         "base_ns",
         "bdp_bytes",
         "delayed_sack_ns",
@@ -98,7 +98,7 @@ class Timing:
         config = self._config
         self.t_ns = t_ns
         # At slow ports of a near fabric a full packet takes longer on its way than T, which small ones measure.
-        self._unit_ns = max(t_ns, self.forwarding_ns)
+        self.unit_ns = max(t_ns, self.forwarding_ns)
         self.base_ns = self._agreed_ns or t_ns
         self._set_reorder()
         self.delayed_sack_ns = t_ns // 4
@@ -118,16 +118,16 @@ class Timing:
         if self._config.reorder_ns is not None:
             self.reorder_ns = self._config.reorder_ns
             return
-        spread = max(min(self.slowest_ns - self.t_ns, int(TRIMMING_QUEUES_T * self._unit_ns)), 0)
-        self.reorder_ns = max(self._unit_ns + spread, self._reorder_floor_ns)
+        spread = max(min(self.slowest_ns - self.t_ns, int(TRIMMING_QUEUES_T * self.unit_ns)), 0)
+        self.reorder_ns = max(self.unit_ns + spread, self._reorder_floor_ns)
 
     def _note_slowest(self, rtt_ns: int, now_ns: int) -> None:
         """Keep the largest round trip of the last one or two periods of SPREAD_T."""
         if now_ns >= self._period_end_ns:
-            idle = now_ns >= self._period_end_ns + SPREAD_T * self._unit_ns
+            idle = now_ns >= self._period_end_ns + SPREAD_T * self.unit_ns
             self._slowest_before_ns = 0 if idle else self._slowest_ns
             self._slowest_ns = rtt_ns
-            self._period_end_ns = now_ns + SPREAD_T * self._unit_ns
+            self._period_end_ns = now_ns + SPREAD_T * self.unit_ns
         elif rtt_ns > self._slowest_ns:
             self._slowest_ns = rtt_ns
         else:
@@ -157,12 +157,12 @@ class Timing:
         late. Round trips alone do not show it. With four planes each fourth packet causes a SACK, and for many T none
         of these may be of the slow plane."""
         late_ns = heard_ns - sent_ns - self.delayed_sack_ns
-        if late_ns > 2 * self._unit_ns:
+        if late_ns > 2 * self.unit_ns:
             self._note_slowest(late_ns, heard_ns)
 
     def note_trim(self, now_ns: int) -> None:
         """A queue is full: what waits in it will be as late as anything can be, though no round trip shows it yet."""
-        self._note_slowest(self.t_ns + int(TRIMMING_QUEUES_T * self._unit_ns), now_ns)
+        self._note_slowest(self.t_ns + int(TRIMMING_QUEUES_T * self.unit_ns), now_ns)
 
     def age_ns(self, echo: int, arrival_ns: int) -> int:
         """How long before `arrival_ns` was an echoed 16-bit timestamp of ours taken? In whole units of timestamps."""
@@ -181,14 +181,15 @@ class Timing:
         if self._config.timeout:
             return TIMER_UNIT_NS << min(self._config.timeout, MAX_TIMEOUT)
         full_ns = (self.t_ns + self.forwarding_ns) * 5 // 4  # at slow ports the round trips of probes say little of it
-        late_ns = self.slowest_ns + self._unit_ns
-        wanted = max(4 * self._unit_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, late_ns, full_ns)
+        late_ns = self.slowest_ns + self.unit_ns
+        wanted = max(4 * self.unit_ns, self._floor_ns, 2 * self.smoothed_rtt_ns, late_ns, full_ns)
         return TIMER_UNIT_NS << min((-(-wanted // TIMER_UNIT_NS) - 1).bit_length(), MAX_TIMEOUT)
 
     def silence_ns(self, may_send: bool) -> int:
         """How long to hear nothing before a reliability probe: T + target delay, or 3T with more to send and room in
-        the window for it."""
-        return 3 * self.t_ns if may_send else 2 * self.t_ns
+        the window for it. Of T and a full packet's time on its way the longer one counts, here and for EV probes: an
+        answer waits behind packets, and probes by a T that is shorter filled ports of 0.1 packets a BDP."""
+        return 3 * self.unit_ns if may_send else 2 * self.unit_ns
 
     def answer_ns(self) -> int:
         """By when a reliability probe that goes before data is answered: at each port both wait for a packet that is
@@ -197,8 +198,8 @@ class Timing:
 
     def probe_interval_ns(self) -> int:
         """First pause before an EV probe of a bad path: as configured, else max(4T, 10 ms)."""
-        return self._config.probe_interval_ns or max(4 * self.t_ns, self._floor_ns)
+        return self._config.probe_interval_ns or max(4 * self.unit_ns, self._floor_ns)
 
     def probe_timeout_ns(self) -> int:
         """How long an EV probe may take: 4T, but never less than a loaded round trip."""
-        return max(4 * self.t_ns, 2 * self.smoothed_rtt_ns)
+        return max(4 * self.unit_ns, 2 * self.smoothed_rtt_ns)

@@ -107,16 +107,17 @@ _OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host
 
 
 def probe_round_ns(plan: Plan, job: JobPlan, hosts: Iterable[str]) -> int:
-    """What the busiest host's ports need for a probe on each of its paths and the answers to those of its peers.
+    """Twice what the busiest host's ports need for a probe on each of its paths and the answers to those of its peers.
 
-    0 where hosts choose no paths. At slow ports more probes at once would only wait for each other.
+    0 where hosts choose no paths. At slow ports more probes at once would only wait for each other. Half of the time is
+    left to what waits already: at ports that are always full every answer comes after its probe was given up.
     """
     if plan.routing is not Routing.SRV6:
         return 0
     named = [plan.host_by_name[name] for name in hosts]
     far = plan.shape.t1
     a_plane = max(sum(1 if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named)
-    return a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
+    return 2 * a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
 
 
 def connect_qps(team: Team, plan: Plan, job: JobPlan) -> None:

@@ -55,6 +55,31 @@ def test_slow_ports_have_the_time_that_probes_of_all_paths_need(tmp_path: Path) 
     assert wrong_with(load_scenario_text(SLOW_PORTS), tmp_path) == []
 
 
+DEAD_PORT = """
+name: dead-port
+world: virtual
+fabric: {planes: 2, t0_groups: 3, t1: 1, hosts_per_t0: 3, port_rate: 1mbit, rtt: 0us}
+workload: [{all-to-all: {size: 3KiB, iterations: 1}}]
+faults: [{at: cold-start, for: 200ms, link-down: "h7:p1-t0-2"}]
+"""
+FULL_OF_PROBES = """
+name: full-of-probes
+world: virtual
+scale: 100
+fabric: {planes: 4, t0_groups: 2, t1: 1, hosts_per_t0: 3, port_rate: 165kbit, rtt: 2ms}
+endpoint: {payload: 256B}
+workload: [{all-to-all: {size: 8KiB, iterations: 1}}, {permutation: {message: 8KiB, bytes: 92KiB}}]
+faults: [{at: cold-start, for: 41902us, link-loss: T0-T1 links, loss: 100%}]
+"""
+
+
+@pytest.mark.parametrize("text", [DEAD_PORT, FULL_OF_PROBES])
+def test_control_packets_leave_room_at_slow_ports(tmp_path: Path, text: str) -> None:
+    """Probes of warm-up took all of a port, and those of an EV came by a T far below the time of a packet: each answer
+    came after its probe was given up."""
+    assert wrong_with(load_scenario_text(text), tmp_path) == []
+
+
 SLOW_DATA = """
 name: slow-data
 world: virtual
