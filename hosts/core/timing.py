@@ -40,7 +40,6 @@ class Timing:
         "_reorder_floor_ns",
         "_slowest_before_ns",
         "_slowest_ns",
-        "unit_ns",
         "base_ns",
         "bdp_bytes",
         "delayed_sack_ns",
@@ -60,6 +59,7 @@ class Timing:
         "t_ns",
         "trimming",
         "trims_tell",
+        "unit_ns",
         "window_bytes",
     )
 
