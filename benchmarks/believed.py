@@ -130,7 +130,7 @@ def figures_of(scenario: Scenario, folder: Path, began_ns: int, busy: BusyTime) 
         fidelity["cpu_stolen"] * 100,
         busy.between(*moments[:2]) * 1e6 / packets,
         sum(host["cpu_ns"] for host in hosts) / 1e3 / packets,
-        cpus(scenario.shape(), load, scenario.transport) * 1e6 / pps,
+        cpus(scenario.shape(), load, scenario.transport.cost) * 1e6 / pps,
         (moments[0] - began_ns) / 1e9,
     )
     return dict(zip(FIGURES, values, strict=True))

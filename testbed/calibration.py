@@ -16,7 +16,7 @@ from typing import Any
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.state import state_paths
 from mrc_testbed.topos.budget import Capacity, budget, usual_capacity
-from mrc_testbed.topos.cost import MRC, Load
+from mrc_testbed.topos.cost import STANDARD_COST, Cost, Load
 from mrc_testbed.topos.shape import Shape
 
 FILE = "calibration.json"
@@ -64,12 +64,12 @@ class Calibration:
             return f"it was measured with kernel {self.kernel}, this is {kernel}"
         return f"it was measured with {self.cpus} CPUs, here are {cpus}" if self.cpus != cpus else ""
 
-    def capacity(self, transport: str) -> Capacity:
+    def capacity(self, cost: Cost) -> Capacity:
         """As the planner needs it; the usual one for a transport that was not measured."""
-        found = self.transports.get(transport)
+        found = self.transports.get(cost.of)
         if found is None:
-            return usual_capacity(transport)
-        return Capacity(found.pps, f"calibrated on {found.measured[:10]}", transport)
+            return usual_capacity(cost)
+        return Capacity(found.pps, f"calibrated on {found.measured[:10]}", cost)
 
 
 def machine() -> tuple[str, int, str]:
@@ -95,7 +95,7 @@ def load_calibration() -> Calibration | None:
 def _read(value: dict[str, Any]) -> Calibration:
     """A file without `transports` is from a time when only MRC was measured."""
     about = {key: value[key] for key in ("host", "kernel", "cpus")}
-    loads = value.get("transports") or {MRC: {key: value[key] for key in value.keys() - about.keys()}}
+    loads = value.get("transports") or {STANDARD_COST.of: {key: value[key] for key in value.keys() - about.keys()}}
     return Calibration(**about, transports={transport: _load(load) for transport, load in loads.items()})
 
 
@@ -116,27 +116,27 @@ def calibration_text(calibration: Calibration) -> str:
     return json.dumps(asdict(calibration), indent=1) + "\n"
 
 
-def machine_capacity(transport: str) -> Capacity:
+def machine_capacity(cost: Cost) -> Capacity:
     """What this machine carries over a transport: as calibrated, else what is usual."""
     found = load_calibration()
     if found is None:
-        return _usual_here(transport)
+        return _usual_here(cost)
     if found.stale():
-        usual = _usual_here(transport)
+        usual = _usual_here(cost)
         return replace(usual, known_by=f"{usual.known_by.partition(',')[0]}; the calibration is stale: {found.stale()}")
-    return found.capacity(transport)
+    return found.capacity(cost)
 
 
-def _usual_here(transport: str) -> Capacity:
+def _usual_here(cost: Cost) -> Capacity:
     """What two cores carry as a rule; half of it where this process may use one alone."""
-    usual = usual_capacity(transport)
+    usual = usual_capacity(cost)
     if usable_cpus() >= _USUAL_CPUS:
         return usual
     return replace(usual, pps=usual.pps / 2, known_by=usual.known_by.replace("two cores", "half of two cores", 1))
 
 
-def budget_warnings(shape: Shape, transport: str, written_planes: int, load: Load | None = None) -> tuple[str, ...]:
+def budget_warnings(shape: Shape, cost: Cost, written_planes: int, load: Load | None = None) -> tuple[str, ...]:
     """Warnings for a fabric of this shape on this machine. `written_planes`: its planes before any folding; `load`: as
     for `budget`."""
-    found = budget(shape, machine_capacity(transport), written_planes, load)
+    found = budget(shape, machine_capacity(cost), written_planes, load)
     return tuple(warning.text for warning in found.warnings)

@@ -7,18 +7,13 @@ most of the work (`mrc_testbed.topos.cost`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
-from mrc_testbed.topos.cost import COSTS, MRC, REST_CPUS, Load, cpus, full_load, turns_per_s
+from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, turns_per_s
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
-USUAL_PPS: Mapping[str, float] = MappingProxyType({MRC: 17_000.0, "roce": 20_000.0, "tcp": 20_000.0, "mptcp": 17_000.0})
-"""Data packets a second of the standard training, told by its ports at line rate, that two cores carry, by transport.
-
-Measured by `mrc-testbed calibrate` (docs/measurements/machine-load.md)."""
 TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
@@ -38,27 +33,26 @@ _RTT_STEP_NS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a machine carries over a transport: `pps` of the standard training, told as USUAL_PPS is, and the source of
-    that number in words."""
+    """What a machine carries over a transport: `pps` of the standard training, told as `Cost.usual_pps` is, and the
+    source of that number in words."""
 
     pps: float
     known_by: str
-    transport: str = MRC
+    cost: Cost = STANDARD_COST
 
     @property
     def cpus(self) -> float:
         """CPU seconds a second that such a training takes."""
-        cost = COSTS[self.transport]
         packets = self.pps * self.pps / (self.pps + TRAINING_PAUSES_PPS)
         # Rates are scaled with the round trip, so turns are in proportion to packets at line rate.
-        turns = STANDARD.hosts * turns_per_s(STANDARD, self.transport) * self.pps / STANDARD.fabric_pps
-        return packets * cost.packet_s + turns * cost.turn_s + STANDARD.hosts * REST_CPUS
+        turns = STANDARD.hosts * turns_per_s(STANDARD, self.cost) * self.pps / STANDARD.fabric_pps
+        return packets * self.cost.packet_s + turns * self.cost.turn_s + STANDARD.hosts * REST_CPUS
 
 
-def usual_capacity(transport: str) -> Capacity:
+def usual_capacity(cost: Cost) -> Capacity:
     """Without a measurement of this machine: what two cores carry."""
-    option = "" if transport == MRC else f" --transport {transport}"
-    return Capacity(USUAL_PPS[transport], f"two cores, not measured: `mrc-testbed calibrate{option}`", transport)
+    option = "" if cost == STANDARD_COST else f" --transport {cost.of}"
+    return Capacity(cost.usual_pps, f"two cores, not measured: `mrc-testbed calibrate{option}`", cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ def budget(shape: Shape, capacity: Capacity, written_planes: int | None = None, 
         namespaces=shape.hosts + shape.switches,
         links=shape.links,
         routes=count_routes(shape),
-        cpus=cpus(shape, load or full_load(shape), capacity.transport),
+        cpus=cpus(shape, load or full_load(shape), capacity.cost),
         plane_bdp_packets=shape.plane_bdp_packets,
         warnings=tuple(_warnings(shape, capacity, written_planes or shape.planes, load)),
     )
@@ -111,8 +105,8 @@ def suggest(
     """The (port_rate_bps, rtt_ns) that keep the standard bytes per rtt and leave as much of the capacity as the
     standard fabric does, where so many hosts send at this share of line rate. `standard`: that fabric, with packets of
     the size that is sent."""
-    cost = COSTS[capacity.transport]
-    turns_in_rtt = turns_per_s(standard, capacity.transport) * STANDARD_RTT_NS / 1e9
+    cost = capacity.cost
+    turns_in_rtt = turns_per_s(standard, cost) * STANDARD_RTT_NS / 1e9
     in_rtt = planes * standard.plane_bdp_packets * share * cost.packet_s + turns_in_rtt * cost.turn_s
     room = capacity.cpus * _standard_share() - hosts * REST_CPUS
     slowest = STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / MIN_RATE_BPS
@@ -123,7 +117,7 @@ def suggest(
 
 def _standard_share() -> float:
     """What the standard fabric takes of two cores when all its hosts send at line rate."""
-    return cpus(STANDARD, full_load(STANDARD), MRC) / usual_capacity(MRC).cpus
+    return cpus(STANDARD, full_load(STANDARD), STANDARD_COST) / usual_capacity(STANDARD_COST).cpus
 
 
 def suited_rtt_ns(port_rate_bps: int) -> int:
@@ -132,7 +126,7 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
 
 
 def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load | None) -> Iterator[Warning]:
-    if cpus(shape, load or full_load(shape), capacity.transport) > capacity.cpus:
+    if cpus(shape, load or full_load(shape), capacity.cost) > capacity.cpus:
         yield Warning("fabric-cpus", _too_much(shape, capacity, written_planes, load))
     if too_few_in_flight(shape):
         yield Warning("plane-bdp", too_few_in_flight(shape))
@@ -140,8 +134,8 @@ def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load 
 
 def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load | None) -> str:
     who, load = ("all hosts at line rate take", full_load(shape)) if asked is None else ("its workload takes", asked)
-    transport = capacity.transport
-    turns = count_text(round(load.hosts * turns_per_s(shape, transport)))
+    cost = capacity.cost
+    turns = count_text(round(load.hosts * turns_per_s(shape, cost)))
     waiting = f", {count_text(round(load.congested_pps))} of them congested" if load.congested_pps >= 1 else ""
     share = (load.pps + load.congested_pps) / (max(load.hosts, 1) * shape.planes * shape.port_pps)
     standard = replace(STANDARD, payload_bytes=shape.payload_bytes, header_bytes=shape.header_bytes)
@@ -149,12 +143,12 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     built = replace(shape, port_rate_bps=rate * written_planes // shape.planes, rtt_ns=rtt)
     slower = built.port_pps / shape.port_pps
     less = replace(load, pps=load.pps * slower, congested_pps=load.congested_pps * slower)
-    fits = cpus(built, less, transport) <= capacity.cpus
-    known = f"{capacity.cpus:.2g} that this machine carries for {transport} ({capacity.known_by})"
+    fits = cpus(built, less, cost) <= capacity.cpus
+    known = f"{capacity.cpus:.2g} that this machine carries for {cost.of} ({capacity.known_by})"
     asks = f"{count_text(round(load.pps))} packets/s{waiting}, {turns} turns/s of endpoints"
     fitting = f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits"
     advice = fitting if fits else "fewer hosts or planes would fit"
-    return f"{who} {cpus(shape, load, transport):.2g} CPUs ({asks}), over the {known}; {advice}"
+    return f"{who} {cpus(shape, load, cost):.2g} CPUs ({asks}), over the {known}; {advice}"
 
 
 def too_few_in_flight(shape: Shape) -> str:

@@ -6,17 +6,14 @@ numbers: it carries fewer CPUs of them (`mrc_testbed.topos.budget.Capacity`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from mrc_testbed.topos.shape import Shape
 
-MRC = "mrc"
 TURNS_PER_RTT = 10
 """Of a host, if its ports do not run dry between them (`mrc_testbed.hosts.loops`)."""
 PACKETS_PER_TURN = 1.5
-"""What a port over MRC has sent when half of its burst is gone and the next turn is due
+"""What a port has sent when half of its burst is gone and the next turn is due
 (`mrc_testbed.hosts.common.pacer`)."""
 LEAST_TURN_NS = 50_000
 """Turns are no closer (`mrc_testbed.hosts.loops`)."""
@@ -28,21 +25,21 @@ REST_CPUS = 1.5e-3
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU seconds of the whole machine for a data packet through three switches with its acknowledgement, and for a
-    turn of an endpoint, however many packets it moves."""
+    """What a transport takes of a machine. `of`: the transport by its word; `packet_s`, `turn_s`: CPU seconds of the
+    whole machine for a data packet through three switches with its acknowledgement, and for a turn of an endpoint,
+    however many packets it moves; `usual_pps`: data packets a second of the standard training, told by its ports at
+    line rate, that two cores carry, as `mrc-testbed calibrate` measures it (docs/measurements/machine-load.md);
+    `paced`: an endpoint takes a turn when a port is about to run dry, too."""
 
+    of: str
     packet_s: float
     turn_s: float
+    usual_pps: float
+    paced: bool = False
 
 
-COSTS: Mapping[str, Cost] = MappingProxyType(
-    {
-        MRC: Cost(68e-6, 140e-6),
-        "mptcp": Cost(68e-6, 140e-6),
-        "roce": Cost(50e-6, 140e-6),
-        "tcp": Cost(50e-6, 140e-6),
-    }
-)
+STANDARD_COST = Cost("mrc", 68e-6, 140e-6, 17_000.0, paced=True)
+"""Of the transport over which fabrics are planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +57,16 @@ def full_load(shape: Shape) -> Load:
     return Load(shape.fabric_pps, shape.hosts)
 
 
-def turns_per_s(shape: Shape, transport: str) -> float:
+def turns_per_s(shape: Shape, cost: Cost) -> float:
     """Of one host at work."""
     apart_ns = shape.rtt_ns / TURNS_PER_RTT
-    if transport == MRC:
+    if cost.paced:
         apart_ns = min(apart_ns, PACKETS_PER_TURN * 1e9 / shape.port_pps)
     return 1e9 / max(apart_ns, LEAST_TURN_NS)
 
 
-def cpus(shape: Shape, load: Load, transport: str) -> float:
+def cpus(shape: Shape, load: Load, cost: Cost) -> float:
     """CPU seconds a second, of the whole machine."""
-    cost = COSTS[transport]
     packets = load.pps + load.congested_pps * (CONGESTED - 1)
-    turns = load.hosts * turns_per_s(shape, transport)
+    turns = load.hosts * turns_per_s(shape, cost)
     return packets * cost.packet_s + turns * cost.turn_s + shape.hosts * REST_CPUS

@@ -21,9 +21,9 @@ from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.files import read_json
 from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.testbed.scenario.model.transports import RoceSettings, TransportKind, full_packet
-from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, USUAL_PPS, suited_rtt_ns
-from mrc_testbed.topos.shape import PAYLOAD_BYTES
+from mrc_testbed.testbed.transports.base import Transport
+from mrc_testbed.testbed.transports.registry import usual_packet
+from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, suited_rtt_ns
 
 MAX_RUNS = 6
 """About 9 s each."""
@@ -45,7 +45,7 @@ _STANDARD_KIB = 2048
 """Half of what the quickstart reduces in a step; in proportion at others, so that a step takes as long."""
 
 
-def calibrate(transport: TransportKind, on_step: Callable[[Step], None]) -> CarriedLoad:
+def calibrate(transport: Transport, on_step: Callable[[Step], None]) -> CarriedLoad:
     """Measure; `on_step` gets each load that was measured.
 
     Raises RunError when none is carried, and what keeps a run from beginning.
@@ -58,7 +58,7 @@ def calibrate(transport: TransportKind, on_step: Callable[[Step], None]) -> Carr
         on_step(step)
         return step
 
-    steps = search(USUAL_PPS[transport], measure)
+    steps = search(transport.cost.usual_pps, measure)
     carried = [step.offered_pps for step in steps if step.carried]
     if not carried:
         lowest = steps[-1]
@@ -82,7 +82,7 @@ def search(first_pps: float, measure: Callable[[float], Step]) -> list[Step]:
     return steps
 
 
-def _run(pps: float, transport: TransportKind) -> tuple[Step, str]:
+def _run(pps: float, transport: Transport) -> tuple[Step, str]:
     scenario = load_scenario_text(scenario_text(pps, transport), "calibrate")
     console = open_console()
     console.quiet = True
@@ -94,11 +94,10 @@ def _run(pps: float, transport: TransportKind) -> tuple[Step, str]:
     return step_of(pps, outcome), str((environment or {}).get("switch_ports", ""))
 
 
-def scenario_text(pps: float, transport: TransportKind) -> str:
+def scenario_text(pps: float, transport: Transport) -> str:
     """The standard training on a standard fabric whose hosts send `pps` in all at line rate."""
-    bps = round(
-        pps / (STANDARD.hosts * STANDARD.planes) * sum(full_packet(transport, PAYLOAD_BYTES, RoceSettings())) * 8
-    )
+    packet_bytes = sum(usual_packet(transport))
+    bps = round(pps / (STANDARD.hosts * STANDARD.planes) * packet_bytes * 8)
     kib = round(_STANDARD_KIB * bps / STANDARD_RATE_BPS)
     return _SCENARIO.format(transport=transport, bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
 

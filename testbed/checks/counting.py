@@ -30,7 +30,6 @@ from mrc_testbed.testbed.checks.windows import (
     workload_ns,
 )
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -74,7 +73,7 @@ def wasted(record: RunRecord, window: Window) -> float:
 
 
 def _sent_again(record: RunRecord, window: Window) -> float:
-    if record.scenario.transport is TransportKind.MPTCP:
+    if record.scenario.transport.subflows:
         raise NoData("the kernel does not count what MPTCP sends again over another subflow: ask for the whole run")
     again, sent = (
         _total(_by_host(record, window, partial(_pick, name=name))) for name in ("retransmitted", "data_sent")

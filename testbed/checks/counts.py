@@ -11,7 +11,7 @@ from typing import Any
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
 from mrc_testbed.testbed.rundir.files import RecordError, read_json
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.transports.base import Transport
 
 _PER_NODE = ("icmp_in", "icmp_out")
 _DEPTHS = {"queues": 3, "ports": 3, "frames": 3, "socket_losses": 1, **dict.fromkeys(_PER_NODE, 1)}
@@ -52,9 +52,9 @@ class Counts:
     books: Books | None
     frame_books: FrameBooks | None
 
-    def of(self, transport: str) -> Counts:
+    def of(self, transport: Transport) -> Counts:
         """Without what hosts do not count: the packets of kernel TCP."""
-        if not TransportKind(transport).of_kernel:
+        if not transport.of_kernel:
             return self
         frames = self.frame_books
         return replace(

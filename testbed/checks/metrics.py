@@ -28,7 +28,7 @@ def measure(record: RunRecord, figure: Figure) -> float:
     """A figure in its base unit (a number, bytes, ns or bytes per second). Raises NoData with the reason, NotApplicable
     if the transport has no such figure."""
     metric, transport = figure.metric, record.scenario.transport
-    if not metric.known_to(transport):
+    if not metric.known_with(transport.known):
         raise NotApplicable(f"{transport} has no {metric.name}")
     if metric.counter:
         return counted(record, figure.window, metric.counter)

@@ -12,7 +12,7 @@ from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.calibration import Calibration
-    from mrc_testbed.testbed.scenario.model.transports import TransportKind
+    from mrc_testbed.testbed.transports.base import Transport
 
 _Transports = Annotated[
     str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
@@ -31,13 +31,13 @@ def calibrate(
     `run` and `validate` then use it for warnings. Run nothing else meanwhile.
     """
     from mrc_testbed.testbed.calibration import load_calibration, machine_capacity, state_file
-    from mrc_testbed.topos.cost import MRC
+    from mrc_testbed.topos.cost import STANDARD_COST
 
     if not show:
         for kind in tuple(_kinds(transport)):
             _measure(kind)
     if cpus:
-        say(f"{machine_capacity(MRC).cpus:.3g}")
+        say(f"{machine_capacity(STANDARD_COST).cpus:.3g}")
         return
     found = load_calibration()
     if found is None:
@@ -47,20 +47,20 @@ def calibrate(
         say(f"saved in {state_file()}")
 
 
-def _kinds(words: str) -> Iterator[TransportKind]:
+def _kinds(words: str) -> Iterator[Transport]:
     """The transports of a list. Raises UsageError for what is none."""
     from mrc_testbed.testbed.expect import did_you_mean
-    from mrc_testbed.testbed.scenario.model.transports import TransportKind
+    from mrc_testbed.testbed.transports.registry import TRANSPORTS
 
-    known = [kind.value for kind in TransportKind]
+    known = list(TRANSPORTS)
     for word in dict.fromkeys(word.strip() for word in words.split(",")):
         if word not in known:
             there_are = did_you_mean(word, known) or f"; there are {', '.join(known)}"
             raise UsageError(f"--transport {words}: {word!r} is no transport{there_are}")
-        yield TransportKind(word)
+        yield TRANSPORTS[word]
 
 
-def _measure(transport: TransportKind) -> None:
+def _measure(transport: Transport) -> None:
     """Measure and save one transport, so that it stays if the next one fails."""
     from mrc_testbed.testbed.app.calibrate import calibrate as measure
     from mrc_testbed.testbed.calibration import calibration_text, state_file, with_load
@@ -69,7 +69,7 @@ def _measure(transport: TransportKind) -> None:
 
     found = measure(transport, lambda step: say(step_line(transport, step)))
     try:
-        write_given(state_file(), calibration_text(with_load(transport, found)))
+        write_given(state_file(), calibration_text(with_load(transport.word, found)))
     except OSError as error:
         raise RunError(f"cannot write {state_file()}: {error.strerror}") from error
 

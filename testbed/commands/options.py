@@ -142,7 +142,7 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
         if one.world is WorldKind.VIRTUAL:
             warnings = (too_few_in_flight(shape),)
         else:
-            warnings = budget_warnings(shape, one.transport, one.fabric.planes, offered_load(one))
+            warnings = budget_warnings(shape, one.transport.cost, one.fabric.planes, offered_load(one))
         for warning in filter(None, warnings):
             told.setdefault(warning, {})[name] = None
     for warning, concerned in told.items():

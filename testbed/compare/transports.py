@@ -24,7 +24,6 @@ from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.transport_words import routing_words, time_words
 from mrc_testbed.testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
 from mrc_testbed.testbed.scenario.model.matrix import VARIANT
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""
@@ -247,7 +246,7 @@ def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: s
     """On a fabric of 13 us: MRC in as many T, unless it waited for the fault to end; others in seconds as they are, or
     would be had the run no scale."""
     under = "" if ns else "under "
-    if run.record.scenario.transport is TransportKind.MRC and rtt_ns and not waited_for_the_heal(run.record, ns, fault):
+    if run.record.scenario.transport.has_paths and rtt_ns and not waited_for_the_heal(run.record, ns, fault):
         return f"{under}{time_words((ns or least_ns) / rtt_ns * REFERENCE_RTT_NS)}"
     return f"{under}{amount(Dimension.TIME, (ns or least_ns) * run.record.scenario.speed)}"
 

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.compare.transports import AS_LONG
 from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
 from mrc_testbed.testbed.planner.arithmetic.bridge import FaultWait, MeasuredWaits
-from mrc_testbed.testbed.report.transport_words import chooses_paths, software_timers, time_words, transport_words
+from mrc_testbed.testbed.report.transport_words import software_timers, time_words, transport_words
 from mrc_testbed.testbed.scenario import Scenario
 
 RECOVERY, STALL = "recovery", "stall"
@@ -47,7 +47,7 @@ def waits_of(runs: Sequence[ComparedRun]) -> list[MeasuredWaits]:
 
 
 def _kinds(scenario: Scenario) -> tuple[str, ...]:
-    return (RECOVERY, STALL) if chooses_paths(scenario) else (STALL,)
+    return (RECOVERY, STALL) if scenario.transport.has_paths else (STALL,)
 
 
 def _name(group: RunGroup, groups: Sequence[RunGroup]) -> str:
@@ -128,8 +128,8 @@ def _in_seconds(seen: Sequence[_Seen]) -> str:
     """What in these waits goes by seconds and not by round trips; empty if nothing does."""
     scenario = seen[0].record.scenario
     timers = [f"{timer.what} of {time_words(timer.ns)}" for timer in software_timers(scenario)]
-    timers += _own_timers(scenario) if chooses_paths(scenario) else []
-    if not chooses_paths(scenario) or any(map(_until_healed, seen)):
+    timers += _own_timers(scenario) if scenario.transport.has_paths else []
+    if not scenario.transport.has_paths or any(map(_until_healed, seen)):
         timers.append(f"how long faults last, {_lengths(seen)} here")
     return f"set in seconds: {', and '.join(timers)}" if timers else ""
 

@@ -9,7 +9,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Any
 
-from mrc_testbed.testbed.expect.vocabulary import By, Dimension, Job, Metric, Windows
+from mrc_testbed.testbed.expect.vocabulary import By, Dimension, Job, Known, Metric, Windows
 
 _TAIL = ("p50", "p90", "p95", "p99", "p99.9", "p100")
 _SPREAD = ("min", "mean", "median", *_TAIL, "max")
@@ -22,9 +22,9 @@ _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
 _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST | _JOB}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
-_OF_MRC: dict[str, Any] = {"transports": ("mrc",)}
-_OF_MRC_SENDERS: dict[str, Any] = {**_OF_SENDERS, **_OF_MRC}
-_OF_PACKETS: dict[str, Any] = {"transports": ("mrc", "roce")}
+_OF_PATHS: dict[str, Any] = {"needs": Known.PATHS}
+_OF_PATH_SENDERS: dict[str, Any] = {**_OF_SENDERS, **_OF_PATHS}
+_OF_PACKETS: dict[str, Any] = {"needs": Known.PACKETS}
 """What endpoints count that see their own packets; the kernel's TCP keeps it to itself."""
 
 _SPEED = (
@@ -65,10 +65,10 @@ _NETWORK = (
     Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),
 )
 _RECOVERY = (
-    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_MRC_SENDERS),
+    Metric("recovery", _TIME, "from first loss to leaving the path", Windows.FAULTS, _TAIL, **_OF_PATH_SENDERS),
     Metric(
         *("exposure", _TIME, "from the fault to the last packet sent on a path it broke", Windows.FAULTS, _TAIL),
-        **_OF_MRC_SENDERS,
+        **_OF_PATH_SENDERS,
     ),
     Metric(
         *("goodput_back", _TIME, "until goodput is within 5 % of clean again", Windows.EVENTS, _TAIL),
@@ -80,15 +80,15 @@ _RECOVERY = (
         *("route_back", _TIME, "from the heal until BGP has all routes again", Windows.FAULTS, _TAIL),
         zero="none was missing",
     ),
-    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_MRC_SENDERS),
-    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_MRC_SENDERS),
-    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_MRC_SENDERS),
+    Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_PATH_SENDERS),
+    Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_PATH_SENDERS),
+    Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_PATH_SENDERS),
     Metric(
         *("data_on_bad_ev", _COUNT, "data packets sent on an EV that was ASSUMED_BAD or DENIED"),
         hard=True,
         by=_HOST,
         counter="data_on_bad_ev",
-        **_OF_MRC,
+        **_OF_PATHS,
     ),
 )
 _COUNTS = (
@@ -101,8 +101,8 @@ _COUNTS = (
         hard=True,
         by=_HOST | _FLOW | _JOB,
     ),
-    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_MRC_SENDERS),
-    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_MRC_SENDERS),
+    Metric("packets_lost", _COUNT, "data packets that senders declared lost", _ANY, **_OF_PATH_SENDERS),
+    Metric("lost_per_qp", _COUNT, "packets lost, of each QP that sent data", _ANY, _EACH, **_OF_PATH_SENDERS),
     Metric(
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),
@@ -110,7 +110,7 @@ _COUNTS = (
         "timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts", **_OF_PACKETS
     ),
     Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received", **_OF_PACKETS),
-    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received", **_OF_MRC),
+    Metric("trims", _COUNT, "packets that arrived trimmed", _ANY, by=_HOST, counter="trimmed_received", **_OF_PATHS),
     Metric(
         "ecn_skips",
         _COUNT,
@@ -118,7 +118,7 @@ _COUNTS = (
         _ANY,
         by=_HOST,
         counter="evs_skipped",
-        **_OF_MRC,
+        **_OF_PATHS,
     ),
     Metric("marks", _COUNT, "packets that the ports of switches marked with ECN"),
     Metric("queue_drops", _COUNT, "packets dropped by the queues of all ports"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, Flag, StrEnum, auto
 from math import inf
@@ -93,6 +93,15 @@ class By(Flag):
 ALL_ONLY = By(0)
 
 
+class Known(StrEnum):
+    """What a metric needs of a transport."""
+
+    PACKETS = "packets"
+    """Endpoints see and count their own packets."""
+    PATHS = "paths"
+    """Endpoints tell which paths they use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A figure of a run.
@@ -103,8 +112,8 @@ class Metric:
     that have it, None for all. `of_several`: it compares flows and needs at least two. `of_receivers`: a pair names the
     receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
     counter whose growth it is; such a metric needs no function. `zero`: what an observed 0 is called where it says that
-    something did not happen, and not how long it took. `transports`: those that have this figure, as scenarios call
-    them; empty: all. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that
+    something did not happen, and not how long it took. `needs`: what a transport must let us know to have this figure;
+    None: nothing. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that
     are not named); without one, ours are 0 or more, and of a plugin's nothing is known. `compute`: the function of a
     plugin's metric, `compute(record, window)`; built-in ones are in `mrc_testbed.testbed.checks`.
     """
@@ -124,7 +133,7 @@ class Metric:
     steps_disturb: bool = False
     counter: str = ""
     zero: str = ""
-    transports: tuple[str, ...] = ()
+    needs: Known | None = None
     ranges: Mapping[str | None, tuple[float, float]] = field(default_factory=dict, hash=False)
     compute: Callable[..., float | Sequence[float]] | None = None
 
@@ -138,9 +147,9 @@ class Metric:
         usual = (0.0, inf) if self.compute is None else (-inf, inf)
         return self.ranges.get(stat, self.ranges.get(None, usual))
 
-    def known_to(self, transport: str) -> bool:
-        """Whether hosts that speak this transport have such a figure."""
-        return not self.transports or transport in self.transports
+    def known_with(self, known: Collection[Known]) -> bool:
+        """Whether a transport of which this is known has such a figure."""
+        return self.needs is None or self.needs in known
 
     def unit_error(self, unit: str) -> str:
         """Why the metric cannot be given in `unit`; empty if it can."""

@@ -28,7 +28,7 @@ def _for(cell: CellRun) -> Iterator[str]:
         yield f"{cell.run}: {fidelity.reasons[0]}; run it again"
         return
     shape, load = scenario.shape(), offered_load(scenario)
-    warnings = budget_warnings(shape, scenario.transport, scenario.fabric.planes, load)
+    warnings = budget_warnings(shape, scenario.transport.cost, scenario.fabric.planes, load)
     yield from (f"{cell.run}: {text}" for text in warnings or (slower(scenario),))
     yield "no points are lost; check again when the machine is idle, or with --virtual"
 
@@ -36,6 +36,6 @@ def _for(cell: CellRun) -> Iterator[str]:
 def slower(scenario: Scenario) -> str:
     """For a fabric that is inside the machine's budget: half the rate, with the round trip that suits it."""
     rate = scenario.fabric.port_rate_bps // _SLOWER
-    known = machine_capacity(scenario.transport).known_by
+    known = machine_capacity(scenario.transport.cost).known_by
     fits = f"fabric.port_rate {format_rate(rate)} with fabric.rtt {format_duration(suited_rtt_ns(rate))}"
     return f"the machine was late although its budget ({known}) allows this; {fits} asks half of it"

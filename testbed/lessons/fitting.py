@@ -121,7 +121,7 @@ class _Fitting:
         for one in cells:
             for _, message in figure_mistakes(figure, self._contexts[id(one)]):
                 yield message
-            if figure.metric.name in METRICS and not figure.metric.known_to(one.scenario.transport):
+            if figure.metric.name in METRICS and not figure.metric.known_with(one.scenario.transport.known):
                 yield f"{figure.metric.name} is not known of {one.scenario.transport}"
 
     def _fault(self, path: KeyPath, name: str, words: Sequence[str]) -> None:

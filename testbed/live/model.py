@@ -28,7 +28,7 @@ from mrc_testbed.testbed.runner.events import (
     WorkloadBegins,
 )
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.plan import Plan
 
 DaemonEventFields = Mapping[str, Any]
@@ -45,7 +45,7 @@ class LiveModel:
         self._work: Work | None = None
         self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
-        has_evs = scenario.transport == TransportKind.MRC
+        has_evs = scenario.transport.has_paths
         self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else ())
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape)
         self._flows = FlowRates(scenario)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mrc_testbed.testbed.calibration import Calibration, Step, machine_capacity
-from mrc_testbed.testbed.scenario.model.transports import RoceSettings, TransportKind, full_packet
+from mrc_testbed.testbed.transports.base import Transport
+from mrc_testbed.testbed.transports.registry import TRANSPORTS, usual_packet
 from mrc_testbed.topos.budget import Capacity, suggest
 from mrc_testbed.topos.cost import cpus, full_load
-from mrc_testbed.topos.shape import PAYLOAD_BYTES, Shape
+from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ def render_calibration(found: Calibration) -> RenderableType:
     """A line and a table for each transport that was measured, for a rich console."""
     from rich.console import Group
 
-    return Group(*(part for transport in sorted(found.transports) for part in _of_transport(found, transport)))
+    measured = [TRANSPORTS[word] for word in sorted(found.transports) if word in TRANSPORTS]
+    return Group(*(part for transport in measured for part in _of_transport(found, transport)))
 
 
-def _of_transport(found: Calibration, transport: str) -> Iterator[RenderableType]:
+def _of_transport(found: Calibration, transport: Transport) -> Iterator[RenderableType]:
     from rich import box
     from rich.table import Table
 
@@ -35,16 +37,16 @@ def _of_transport(found: Calibration, transport: str) -> Iterator[RenderableType
     table.add_column(f"fabric, over {transport}")
     for heading in ("port rate", "rtt", "packets/s", "CPUs", "share of budget"):
         table.add_column(heading, justify="right", no_wrap=True)
-    capacity = found.capacity(transport)
-    for row in (*_standard(capacity), *_suggested(capacity)):
+    capacity = found.capacity(transport.cost)
+    for row in (*_standard(capacity, transport), *_suggested(capacity, transport)):
         table.add_row(*row)
     yield from (_headline(found, transport), "", table, "")
 
 
 def budget_lines() -> Iterator[str]:
     """What this machine carries over each transport, and how that is known."""
-    for transport in TransportKind:
-        capacity = machine_capacity(transport)
+    for transport in TRANSPORTS.values():
+        capacity = machine_capacity(transport.cost)
         yield f"{transport}: {_carried(capacity)} ({capacity.known_by})"
 
 
@@ -60,33 +62,32 @@ def step_line(transport: str, step: Step) -> str:
     return f"{load}: carried; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
 
 
-def _headline(found: Calibration, transport: str) -> str:
+def _headline(found: Calibration, transport: Transport) -> str:
     load = found.transports[transport]
     best = max((step for step in load.steps if step.carried), key=lambda step: step.offered_pps)
     more = "" if any(not step.carried for step in load.steps) else " at least"
     parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", load.switch_ports)
     about = ", ".join(part for part in parts if part)
     return (
-        f"This machine ({about}) carries{more} {_carried(found.capacity(transport))}, over {transport}, "
+        f"This machine ({about}) carries{more} {_carried(found.capacity(transport.cost))}, over {transport}, "
         f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}."
     )
 
 
-def _standard(capacity: Capacity) -> Iterator[tuple[str, ...]]:
+def _standard(capacity: Capacity, transport: Transport) -> Iterator[tuple[str, ...]]:
     for hosts, planes, rate in _STANDARD_RATES:
         rtt = 20_000_000 * 25_000_000 // rate
-        yield _row(hosts, planes, rate, rtt, capacity)
+        yield _row(hosts, planes, rate, rtt, capacity, transport)
 
 
-def _suggested(capacity: Capacity) -> Iterator[tuple[str, ...]]:
+def _suggested(capacity: Capacity, transport: Transport) -> Iterator[tuple[str, ...]]:
     for hosts, planes in _SIZES:
-        yield _row(hosts, planes, *suggest(planes, hosts, capacity), capacity)
+        yield _row(hosts, planes, *suggest(planes, hosts, capacity), capacity, transport)
 
 
-def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity) -> tuple[str, ...]:
-    packet = full_packet(TransportKind(capacity.transport), PAYLOAD_BYTES, RoceSettings())
-    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt, *packet)
-    takes = cpus(shape, full_load(shape), capacity.transport)
+def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity, transport: Transport) -> tuple[str, ...]:
+    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt, *usual_packet(transport))
+    takes = cpus(shape, full_load(shape), capacity.cost)
     share = f"{takes / capacity.cpus:.0%}"
     name = f"{hosts} hosts x {planes} planes"
     return (

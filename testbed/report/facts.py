@@ -21,7 +21,7 @@ from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
 from mrc_testbed.testbed.report.packet_facts import drops_words
 from mrc_testbed.testbed.report.random_targets import fault_title
-from mrc_testbed.testbed.report.transport_words import chooses_paths, settings_words, transport_words
+from mrc_testbed.testbed.report.transport_words import settings_words, transport_words
 from mrc_testbed.testbed.scenario import Entry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
@@ -207,7 +207,7 @@ def fabric_line(record: RunRecord) -> str:
 def endpoint_line(record: RunRecord) -> str:
     """The transport and its settings; of MRC's endpoints congestion control, what is not usual, and denied paths."""
     endpoint = record.scenario.endpoint
-    if not chooses_paths(record.scenario):
+    if not record.scenario.transport.has_paths:
         return f"{transport_words(record.scenario)}: {settings_words(record.scenario)}"
     denied = ", ".join(
         denial.path + (f" for {' '.join(denial.hosts)}" if denial.hosts else "") for denial in endpoint.denylist

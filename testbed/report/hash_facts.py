@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.report.transport_words import chooses_paths
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.topos import names
 from mrc_testbed.topos.units import plural
 
@@ -18,7 +16,7 @@ _NAMED = 4
 def hash_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     """`8 QPs on 5 of 8 uplinks; most on one: 3 (h0>h4, 2 x h1>h5 on p0-t0-0:p0-t1-2)`, before any fault of the
     workload. Nothing where hosts choose paths, or the run ended too early."""
-    if chooses_paths(record.scenario):
+    if record.scenario.transport.has_paths:
         return
     if "uplinks" in record.environment:
         yield "hash", _words(record, _by_uplink(record))
@@ -52,7 +50,7 @@ def _words(record: RunRecord, by_uplink: dict[str, list[str]]) -> str:
 
 
 def _noun(record: RunRecord) -> str:
-    return "subflow" if record.scenario.transport is TransportKind.MPTCP else "QP"
+    return "subflow" if record.scenario.transport.subflows else "QP"
 
 
 def _flows(of_qps: Sequence[str]) -> str:

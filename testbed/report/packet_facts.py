@@ -13,7 +13,6 @@ from mrc_testbed.testbed.checks.counting import LOST_PREFIX
 from mrc_testbed.testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.shown import UNKNOWN
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 
 _DROPPED = {
     "rule": "by injected loss",
@@ -47,8 +46,8 @@ def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
     notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
     whole = f"{data.arrived} arrived whole{notes}"
-    arrived = f"{whole}, {ledger.trimmed} trimmed" if chooses_paths(record.scenario) else whole
-    lost = lost_packets(record) if chooses_paths(record.scenario) else None
+    arrived = f"{whole}, {ledger.trimmed} trimmed" if record.scenario.transport.has_paths else whole
+    lost = lost_packets(record) if record.scenario.transport.has_paths else None
     taken = "" if lost is None else f"; senders took {lost} for lost"
     yield "packets", f"{data.sent} data sent: {arrived}, {_dropped(data)}{taken}"
     trimmed = f" and {ledger.trimmed} trimmed" if ledger.trimmed else ""

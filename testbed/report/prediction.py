@@ -11,7 +11,6 @@ from math import ceil
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
-from mrc_testbed.testbed.scenario.model.transports import ANSWER_BYTES
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
 from mrc_testbed.testbed.workloads.fairness import line_rate
@@ -31,7 +30,7 @@ def prediction_lines(scenario: Scenario) -> Iterator[str]:
     """A line for each figure, with its formula."""
     shape = scenario.shape()
     yield from _fabric(shape)
-    if not scenario.transport.of_kernel:
+    if scenario.transport.answer_bytes:
         yield from _messages(scenario, shape)
     for job in scenario.jobs:
         yield from _job(job, shape)
@@ -51,7 +50,7 @@ def _messages(scenario: Scenario, shape: Shape) -> Iterator[str]:
     """From posting a message to its acknowledgement, alone in the fabric."""
     flows = scenario.job.flows.flows if scenario.job.flows else ()
     sizes = dict.fromkeys((shape.payload_bytes, *sorted({flow.message_bytes for flow in flows})))
-    answer_bytes = ANSWER_BYTES[scenario.transport]
+    answer_bytes = scenario.transport.answer_bytes
     ways = [(LINKS_IN_GROUP, "1 switch")] + [(LINKS_ACROSS, "3 switches")] * (shape.t1 > 0)
     for size in list(sizes)[:MESSAGE_SIZES]:
         for links, way in ways:

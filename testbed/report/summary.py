@@ -17,7 +17,6 @@ from mrc_testbed.testbed.report.capture_facts import capture_line
 from mrc_testbed.testbed.report.hash_facts import hash_lines
 from mrc_testbed.testbed.report.healing_facts import HealingRow, healing_rows
 from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 from mrc_testbed.testbed.report.trust import biases, short_lines
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
-        rows = healing_rows(record) if chooses_paths(record.scenario) else []
+        rows = healing_rows(record) if record.scenario.transport.has_paths else []
         parts += ["", _healing(rows)] if rows else []
         unmet = unmet_words(record)
         parts += ["", Text(f"{unmet}: the run does not show what it does", style=_WARNING_STYLE)] if unmet else []
@@ -135,7 +134,7 @@ def _check_cells(check: CheckResult, judged: bool) -> tuple[Text, Text, str, str
 
 def _faults(record: RunRecord) -> Table:
     """What each fault did; of a transport without paths to leave, how long it stood still."""
-    paths = chooses_paths(record.scenario)
+    paths = record.scenario.transport.has_paths
     back = {} if paths else {row.name: row.goodput_back for row in healing_rows(record)}
     table = _table()
     table.add_column("\nfault", overflow="fold", min_width=27)

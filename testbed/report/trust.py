@@ -12,7 +12,6 @@ from typing import NamedTuple
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.report.transport_words import software_timers, time_words, transport_words
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 
 REFERENCE_RTT_NS = 13_000
 """A round trip across a T1 in a data centre (MRC paper, table 4.2: 6.54 us one way)."""
@@ -47,7 +46,7 @@ def scale_of_time(scenario: Scenario) -> float:
 
 def biases(scenarios: Sequence[Scenario]) -> list[Bias]:
     """Of runs over these transports, the gravest first; none for MRC alone, and none without a delay T."""
-    if all(one.transport is TransportKind.MRC for one in scenarios) or not scenarios[0].fabric.rtt_ns:
+    if all(one.transport.has_paths for one in scenarios) or not scenarios[0].fabric.rtt_ns:
         return []
     kinds = (_clocks, _packets, _buffers, _marks, _layout, _headers)
     return [bias for kind in kinds for bias in kind(scenarios)]
@@ -83,13 +82,13 @@ def _clocks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
 
 
 def _with_mrc(scenarios: Sequence[Scenario]) -> Scenario | None:
-    return next((one for one in scenarios if one.transport is TransportKind.MRC), None)
+    return next((one for one in scenarios if one.transport.has_paths), None)
 
 
 def _packets(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     there = REFERENCE_RATE_BPS * REFERENCE_RTT_NS / (8e9 * REFERENCE_PAYLOAD_BYTES)
-    others = [one for one in scenarios if one.transport is not TransportKind.MRC]
-    back = any(one.transport is TransportKind.ROCE and one.roce.recovery == "go-back-n" for one in others)
+    others = [one for one in scenarios if not one.transport.has_paths]
+    back = any(one.transport.resends_all(one.own) for one in others)
     mrc, here = _with_mrc(scenarios), others[0].shape().plane_bdp_packets
     planes = f" ({mrc.shape().plane_bdp_packets:.0f} in a plane of MRC)" if mrc else ""
     kind = f": kind to go-back-N by {there / here:.1f}" if back and here else ""
@@ -103,7 +102,7 @@ def _packets(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
 
 
 def _buffers(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
-    kinds = {one.roce.buffers for one in scenarios if one.transport is TransportKind.ROCE}
+    kinds = {one.transport.buffers(one.own) for one in scenarios} - {""}
     if not kinds or "pfc" in kinds:
         return
     lossy = "lossy: switches drop when a queue is full" if "lossy" in kinds else ""
@@ -119,8 +118,8 @@ def _buffers(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
 
 def _marks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     """Without PFC switches mark for DCQCN as they do for MRC."""
-    roce = [one for one in scenarios if one.transport is TransportKind.ROCE and one.roce.buffers != "pfc"]
-    told = {one.roce.buffers: one.port_thresholds() for one in roce if one.roce.congestion_control != "none"}
+    marked = [one for one in scenarios if one.transport.cut_by_marks(one.own) and not one.pause_thresholds()]
+    told = {one.transport.buffers(one.own): one.port_thresholds() for one in marked}
     if not told:
         return
     ends = "; ".join(_INCASTS[kind] for kind in sorted(told, reverse=True))

@@ -54,7 +54,7 @@ class KernelWorld:
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this machine may not carry."""
         shape = scenario.shape()
-        yield from budget_warnings(shape, scenario.transport, scenario.fabric.planes, offered_load(scenario))
+        yield from budget_warnings(shape, scenario.transport.cost, scenario.fabric.planes, offered_load(scenario))
         yield from path_order_warnings(scenario, self._found)
         yield from capture_warnings(scenario.captures, shape, usable_cpus())
 

@@ -19,8 +19,9 @@ from mrc_testbed.testbed.fabric.capabilities import (
 )
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.bgp import SECOND_NS, BgpSettings
-from mrc_testbed.testbed.scenario.model.transports import TcpSettings, TransportKind
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
+from mrc_testbed.testbed.transports.base import Sockets
+from mrc_testbed.testbed.transports.tcp import TcpSettings
 from mrc_testbed.topos.plan import Routing
 
 _FILES_PER_DAEMON = 20
@@ -41,7 +42,7 @@ def require_limits(scenario: Scenario) -> None:
 
 def _most_sockets(scenario: Scenario) -> int:
     """Of one daemon, beside its usual ones: where the network chooses paths, each QP has a socket of its own."""
-    if scenario.transport is TransportKind.MRC:
+    if scenario.transport.sockets is Sockets.HOST:
         return 0
     qps = scenario.job.plan_job(scenario.plan()).qps
     ends = Counter(end for qp in qps for end in (qp.src, qp.dst))
@@ -53,8 +54,8 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
     kernel_speaks = f"transport: {scenario.transport}" if scenario.transport.of_kernel else ""
     options = capabilities.choose(found, scenario.shape(), kernel_speaks)
     if kernel_speaks:
-        _require_tcp(scenario.tcp, found)
-    if scenario.transport is TransportKind.MPTCP:
+        _require_tcp(scenario.own, found)
+    if scenario.transport.subflows:
         capabilities.require_for(found, MPTCP, kernel_speaks)
         options = replace(options, subflows=True)
     if scenario.needs_port_program:
@@ -103,7 +104,7 @@ def _bgp_options(bgp: BgpSettings) -> BgpOptions:
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:
     """The kind of switch port, and the reason if it is not the port program."""
     if options.port_program:
-        return "port program (marks, trims)" if scenario.routing is Routing.SRV6 else "port program (marks)"
+        return "port program (marks, trims)" if scenario.transport.can_be_trimmed else "port program (marks)"
     if scenario.fabric.switch.use == "plain":
         return "plain shapers (fabric.switch: plain)"
     detail = next((each.detail for each in found if each.name == PORT_PROGRAM), "it was not tried")
@@ -112,7 +113,7 @@ def switch_words(scenario: Scenario, found: Sequence[Capability], options: Fabri
 
 def path_order_words(scenario: Scenario, found: Iterable[Capability]) -> dict[str, str]:
     """What environment.json says of the order of packets on a path; nothing with MRC, which takes any."""
-    if scenario.routing is Routing.SRV6:
+    if scenario.transport.any_order:
         return {}
     lost = _path_order_lost(found)
     return {"path_order": f"not kept: {lost}" if lost else "kept: each switch takes in packets on one CPU"}
@@ -120,7 +121,7 @@ def path_order_words(scenario: Scenario, found: Iterable[Capability]) -> dict[st
 
 def path_order_warnings(scenario: Scenario, found: Iterable[Capability]) -> Iterator[str]:
     """Where packets may overtake each other and the transport takes that for loss."""
-    if scenario.routing is not Routing.SRV6 and (lost := _path_order_lost(found)):
+    if not scenario.transport.any_order and (lost := _path_order_lost(found)):
         yield f"packets may overtake each other on a path here, which {scenario.transport} may take for loss: {lost}"
 
 

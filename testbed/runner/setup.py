@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrc_testbed.hosts.settings import OF_ALL_PACKETS
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
@@ -38,7 +36,7 @@ def configuration(
     """The `configure` request for host `name`, with the rows of its denylist."""
     host, shape = plan.host_by_name[name], plan.shape
     return {
-        "transport": scenario.transport,
+        "transport": scenario.transport.protocol,
         "host": host.index,
         "name": name,
         "planes": shape.planes,
@@ -49,61 +47,26 @@ def configuration(
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
         "speed": shape.speed,
-        **_OF_TRANSPORT[scenario.transport](scenario, plan, host, peers_of(plan, job, host)),
+        **_addresses(scenario, plan, host, peers_of(plan, job, host)),
+        **scenario.transport.request(scenario.own, scenario.endpoint.settings()),
         "denylist": denylist,
     }
 
 
-def _mrc(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
-    return {
-        "address": host.address,
-        "udp_port": host.udp_port,
-        **scenario.endpoint.settings(),
-        "peers": [_peer_with_paths(plan, host, peer) for peer in peers],
-    }
+def _addresses(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
+    """This host's addresses and those of its peers: with a table of paths where the host names them."""
+    if scenario.transport.names_paths:
+        rows = [_peer_with_paths(plan, host, peer) for peer in peers]
+        return {"address": host.address, "udp_port": host.udp_port, "peers": rows}
+    named = [{"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer)} for peer in peers]
+    seed = hash_seed(plan, host.name, scenario.ecmp.hash, scenario.hash_seed)
+    return {"ports": plan.host_ports(host), "peers": named, **({"hash_seed": seed} if scenario.hosts_hash else {})}
 
 
 def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
     """A peer and its path table: the protocol's node-specific configuration file (P1, 2.3)."""
     paths = [[path.id.plane, path.id.uplink, path.inner] for path in plan.paths(host, peer)]
     return {"host": peer.index, "name": peer.name, "address": peer.address, "udp_port": peer.udp_port, "paths": paths}
-
-
-def _roce(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
-    settings = {
-        "recovery": scenario.roce.recovery,
-        "timeout_ns": scenario.roce.timeout_ns,
-        "retries": scenario.roce.retries,
-        "congestion_control": scenario.roce.congestion_control,
-    }
-    endpoint = scenario.endpoint.settings()
-    packets = {key: endpoint[key] for key in OF_ALL_PACKETS}
-    return {**_ports(scenario, plan, host, peers), **packets, "roce": settings}
-
-
-def _tcp(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
-    settings = {
-        "congestion_control": scenario.tcp.congestion_control,
-        "rto_min_ns": scenario.tcp.rto_min_ns,
-        "payload_bytes": scenario.endpoint.settings()["payload_bytes"],
-    }
-    return {**_ports(scenario, plan, host, peers), "tcp": settings}
-
-
-def _ports(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:
-    """This host's addresses and those of its peers, where the switches choose the path."""
-    named = [{"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer)} for peer in peers]
-    seed = hash_seed(plan, host.name, scenario.ecmp.hash, scenario.hash_seed)
-    return {"ports": plan.host_ports(host), "peers": named, **({"hash_seed": seed} if scenario.hosts_hash else {})}
-
-
-_OF_TRANSPORT: dict[TransportKind, Callable[[Scenario, Plan, Host, Sequence[Host]], dict[str, Any]]] = {
-    TransportKind.MRC: _mrc,
-    TransportKind.ROCE: _roce,
-    TransportKind.TCP: _tcp,
-    TransportKind.MPTCP: _tcp,
-}
-"""What `configure` has by transport: settings, and how peers are reached."""
 
 
 def probe_round_ns(plan: Plan, job: JobPlan, hosts: Iterable[str]) -> int:

@@ -23,7 +23,7 @@ from mrc_testbed.testbed.virtual.lateness import LateTurns, usual_lateness_ns
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.topos.budget import too_few_in_flight
-from mrc_testbed.topos.plan import Plan, Routing
+from mrc_testbed.topos.plan import Plan
 
 START_NS = 1_000_000_000
 """CLOCK_MONOTONIC at the beginning of every run: endpoints have times before it."""
@@ -117,7 +117,7 @@ class VirtualWorld:
 def _ports_words(scenario: Scenario) -> str:
     if scenario.pause_thresholds():
         return "virtual ports (mark, pause)"
-    return "virtual ports (mark, trim)" if scenario.routing is Routing.SRV6 else "virtual ports (mark)"
+    return "virtual ports (mark, trim)" if scenario.transport.can_be_trimmed else "virtual ports (mark)"
 
 
 class _VirtualTaps:

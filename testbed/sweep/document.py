@@ -17,12 +17,13 @@ from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.rundir.planned import PLAN
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 from mrc_testbed.testbed.sweep.code import code_version
+from mrc_testbed.topos.cost import Cost
 
 
-def machine_facts(transport: str) -> dict[str, Any]:
+def machine_facts(cost: Cost) -> dict[str, Any]:
     """This machine: name, kernel, CPUs, and the packets a second that it carries."""
     kernel, cpus, host = machine()
-    return {"host": host, "kernel": kernel, "cpus": cpus, "pps": machine_capacity(transport).pps}
+    return {"host": host, "kernel": kernel, "cpus": cpus, "pps": machine_capacity(cost).pps}
 
 
 def cell_document(case: Case) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def cell_document(case: Case) -> dict[str, Any]:
         "reason": outcome.reason,
         "another_try": _is_of_machine(outcome),
         "seconds": round(outcome.seconds, 3),
-        "machine": machine_facts(case.scenario.transport.value),
+        "machine": machine_facts(case.scenario.transport.cost),
         **code_version(),
         "warnings": list(outcome.warnings),
         "base_rtt_ns": outcome.base_rtt_ns,

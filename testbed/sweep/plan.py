@@ -64,8 +64,8 @@ def _planned(case: Case, out: Path, seen: Counter[str]) -> SweepCell:
         scenario.seed,
         {setting.key: setting.value for setting in case.settings},
         scenario.world.value,
-        scenario.transport.value,
-        round(cpus(scenario.shape(), offered_load(scenario), scenario.transport), 3) if on_kernel else 0.0,
+        scenario.transport.word,
+        round(cpus(scenario.shape(), offered_load(scenario), scenario.transport.cost), 3) if on_kernel else 0.0,
         round(expected_s([case]), 3),
         {source.copy_name: source.sha256 for source in scenario.offered.sources},
     )

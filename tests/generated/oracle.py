@@ -17,7 +17,7 @@ from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 TOLD_ANEW = ("environment.json", "junit.xml", "report.html", "summary.txt", "verdict.json")
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""
@@ -78,7 +78,7 @@ def may_die(scenario: Scenario) -> bool:
     have under way at the least, a packet each."""
     tries = scenario.endpoint.linear_tries + scenario.endpoint.exponential_tries
     holds_few = scenario.shape().plane_bdp_packets < LEAST_BDP_PACKETS
-    return bool(scenario.occurrences) or scenario.transport is not TransportKind.MRC or tries < 4 or holds_few
+    return bool(scenario.occurrences) or not scenario.transport.has_paths or tries < 4 or holds_few
 
 
 def _failed(check: CheckResult, *bad: Status) -> Iterator[str]:

@@ -13,7 +13,9 @@ from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
-from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
+from mrc_testbed.testbed.transports.roce import RoceSettings
+from mrc_testbed.testbed.transports.tcp import TcpSettings
 from tests.generated import parts
 from tests.generated.keys import mapping
 from tests.generated.sketch import Sketch

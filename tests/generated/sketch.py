@@ -7,7 +7,6 @@ from functools import cached_property
 from random import Random
 from typing import TypeVar
 
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.testbed.scenario.text.fields import PAYLOADS
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
@@ -79,7 +78,7 @@ class Sketch:
     @property
     def folds(self) -> bool:
         """Of a transport that usually has all planes on one."""
-        return self.transport != TransportKind.MRC
+        return self.transport != "mrc"
 
     def job_bytes(self) -> int:
         """Data of a rank in a collective of one step, so that the job keeps to its packets and its time."""

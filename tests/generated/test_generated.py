@@ -23,11 +23,13 @@ from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, StepItem
 from mrc_testbed.testbed.scenario.model.switch_ports import SwitchPorts
-from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, RoceSettings, TcpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
 from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
+from mrc_testbed.testbed.transports.roce import RoceSettings
+from mrc_testbed.testbed.transports.tcp import TcpSettings
 from tests.generated.__main__ import FAILED, try_seed
 from tests.generated.keys import KEYS
 from tests.generated.parts import ENDS

@@ -82,8 +82,8 @@ def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
         for one in cells:
             assert one.scenario.expected_ns / 1e9 <= LONGEST_S, (one.run, one.settings)
             if WorldKind.KERNEL in lesson.worlds:
-                takes = cpus(one.scenario.shape(), offered_load(one.scenario), one.scenario.transport)
-                assert takes <= MOST * usual_capacity(one.scenario.transport).cpus, (one.run, one.settings)
+                takes = cpus(one.scenario.shape(), offered_load(one.scenario), one.scenario.transport.cost)
+                assert takes <= MOST * usual_capacity(one.scenario.transport.cost).cpus, (one.run, one.settings)
 
 
 @each_virtual_lesson

@@ -3,8 +3,8 @@
 import pytest
 
 from mrc_testbed.hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS
-from mrc_testbed.testbed.scenario.model.transports import MARKING
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds
+from mrc_testbed.testbed.transports.roce import MARKING
 from tests.sim.rcnet import PACKET_NS, RcNet, stream
 from tests.sim.simnet import T
 

@@ -30,11 +30,13 @@ from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import load_scenario_text
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
-from mrc_testbed.topos.budget import USUAL_PPS, Capacity, usual_capacity
-from mrc_testbed.topos.cost import MRC, cpus
+from mrc_testbed.testbed.transports.base import Transport
+from mrc_testbed.testbed.transports.registry import TRANSPORTS
+from mrc_testbed.topos.budget import Capacity, usual_capacity
+from mrc_testbed.topos.cost import STANDARD_COST, cpus
 from mrc_testbed.topos.shape import Shape
 
+COSTS = [one.cost for one in TRANSPORTS.values()]
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 STANDARD = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
@@ -50,7 +52,7 @@ def load_of(pps: float) -> CarriedLoad:
 
 def calibrated(changes: dict[str, Any] | None = None, /, **pps: float) -> Calibration:
     kernel, cpus, host = machine()
-    found = Calibration(host, kernel, cpus, {name: load_of(one) for name, one in (pps or {MRC: 12_000}).items()})
+    found = Calibration(host, kernel, cpus, {name: load_of(one) for name, one in (pps or {"mrc": 12_000}).items()})
     return replace(found, **changes or {})
 
 
@@ -68,21 +70,21 @@ def save(path: Path, found: Calibration) -> None:
 
 
 def test_what_was_saved_is_read_back_and_is_the_budget_of_its_transport(state: Path) -> None:
-    assert [machine_capacity(transport) for transport in USUAL_PPS] == [usual_capacity(one) for one in USUAL_PPS]
-    assert budget_warnings(STANDARD, MRC, 4) == ()
+    assert [machine_capacity(one) for one in COSTS] == [usual_capacity(one) for one in COSTS]
+    assert budget_warnings(STANDARD, STANDARD_COST, 4) == ()
     save(state, calibrated(mrc=6_000, tcp=5_000))
     assert load_calibration() == calibrated(mrc=6_000, tcp=5_000)
-    for transport, carried in ((MRC, "0.33"), ("tcp", "0.23")):
-        (warning,) = budget_warnings(STANDARD, transport, 4)
+    for transport, carried in ((TRANSPORTS["mrc"], "0.33"), (TRANSPORTS["tcp"], "0.23")):
+        (warning,) = budget_warnings(STANDARD, transport.cost, 4)
         assert f"over the {carried} that this machine carries for {transport} (calibrated on 2026-11-21)" in warning
-    assert machine_capacity("roce") == usual_capacity("roce")
+    assert machine_capacity(COSTS[1]) == usual_capacity(COSTS[1])
 
 
 def test_a_file_from_before_there_were_transports_is_of_mrc(state: Path) -> None:
     one = calibrated(mrc=6_000)
     about = {"host": one.host, "kernel": one.kernel, "cpus": one.cpus}
     state.parent.mkdir(parents=True)
-    state.write_text(json.dumps({**about, **asdict(one.transports[MRC])}))
+    state.write_text(json.dumps({**about, **asdict(one.transports["mrc"])}))
     assert load_calibration() == one
 
 
@@ -98,8 +100,8 @@ def test_a_calibration_of_another_machine_is_noticed_and_not_used(
     state: Path, call: Call, changes: dict[str, Any], why: str
 ) -> None:
     save(state, calibrated(changes))
-    assert machine_capacity(MRC).pps == USUAL_PPS[MRC]
-    assert why in machine_capacity(MRC).known_by
+    assert machine_capacity(STANDARD_COST).pps == STANDARD_COST.usual_pps
+    assert why in machine_capacity(STANDARD_COST).known_by
     ended = call("calibrate", "--show")
     assert ended.status == 3
     assert ended.err.startswith(f"stale, not used: {why}")
@@ -116,7 +118,7 @@ def test_run_without_sudos_environment_is_found_with_it(state: Path, tmp_path: P
     save(tmp_path / "home" / ".local" / "state" / "mrc-testbed" / "calibration.json", calibrated())
     assert load_calibration() == calibrated()
     save(state, calibrated(mrc=5_000))
-    assert machine_capacity(MRC).pps == 5_000
+    assert machine_capacity(STANDARD_COST).pps == 5_000
 
 
 def test_under_sudo_it_is_kept_in_the_callers_home(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,9 +166,9 @@ def test_the_search_ends_soon_and_holds_the_budget_between_two_loads(true_pps: f
         assert min(refused) / max(carried) < CLOSE_ENOUGH
 
 
-@given(st.floats(1_500, 500_000), st.sampled_from(TransportKind))
+@given(st.floats(1_500, 500_000), st.sampled_from(list(TRANSPORTS.values())))
 def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_suit_it(
-    pps: float, transport: TransportKind
+    pps: float, transport: Transport
 ) -> None:
     scenario = load_scenario_text(scenario_text(pps, transport))
     shape = scenario.shape()
@@ -175,12 +177,12 @@ def test_a_load_is_a_scenario_that_sends_so_much_and_whose_packets_in_flight_sui
     assert shape.plane_bdp_packets >= 14
 
 
-@pytest.mark.parametrize("transport", USUAL_PPS)
+@pytest.mark.parametrize("transport", TRANSPORTS.values())
 @pytest.mark.parametrize("pps", [10_000, 17_000, 34_000])
-def test_what_is_carried_is_the_cpu_time_of_the_training_that_was_tried(transport: str, pps: float) -> None:
-    scenario = load_scenario_text(scenario_text(pps, TransportKind(transport)))
-    takes = cpus(scenario.shape(), offered_load(scenario), transport)
-    assert Capacity(pps, "calibrated", transport).cpus == pytest.approx(takes, rel=0.11)
+def test_what_is_carried_is_the_cpu_time_of_the_training_that_was_tried(transport: Transport, pps: float) -> None:
+    scenario = load_scenario_text(scenario_text(pps, transport))
+    takes = cpus(scenario.shape(), offered_load(scenario), transport.cost)
+    assert Capacity(pps, "calibrated", transport.cost).cpus == pytest.approx(takes, rel=0.11)
 
 
 def test_a_step_tells_the_tightest_figure() -> None:
@@ -219,7 +221,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     assert lines[-1] == f"saved in {state}"
     found = load_calibration()
     assert found is not None
-    load = found.transports[MRC]
+    load = found.transports["mrc"]
     assert (load.pps, len(load.steps), found.stale()) == (8_500, 4, "")
     shown = call("calibrate", "--show")
     assert shown.status == 0
@@ -236,8 +238,8 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     assert "roce: not even " in ended.err
     found = load_calibration()
     assert found is not None
-    assert list(found.transports) == [MRC, "tcp"]
-    assert found.transports["tcp"].pps > USUAL_PPS["tcp"]
+    assert list(found.transports) == ["mrc", "tcp"]
+    assert found.transports["tcp"].pps > TRANSPORTS["tcp"].cost.usual_pps
     shown = " ".join(call("calibrate", "--show").out.split())
     assert "carries 6,000 data packets/s of the standard training, 0.33 CPUs, over mrc" in shown
     assert "carries at least" in shown

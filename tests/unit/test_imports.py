@@ -42,6 +42,8 @@ ORDER = (
         "testbed.workloads",
         "testbed.expect",
         "testbed.switching",
+        "testbed.scenario.text",
+        "testbed.transports",
         "testbed.fabric",
         "testbed.virtual",
         "testbed.scenario",
@@ -417,7 +419,7 @@ def test_scenarios_are_read_without_the_checks() -> None:
 
 
 def test_checks_know_what_stands_below_them() -> None:
-    below = ("checks", "errors", "expect", "rundir", "scenario", "workloads")
+    below = ("checks", "errors", "expect", "rundir", "scenario", "transports", "workloads")
     rooms = ("topos", *(f"testbed.{room}" for room in below))
     assert not breaches(
         "testbed/checks", lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms)

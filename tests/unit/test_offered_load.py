@@ -62,5 +62,5 @@ def test_two_cores_carry_a_shipped_scenario(one: Shipped) -> None:
     for cell in load_cells(one.path):
         scenario = cell.scenario
         if scenario.world is WorldKind.KERNEL:
-            takes = cpus(scenario.shape(), offered_load(scenario), scenario.transport)
-            assert takes <= MOST * usual_capacity(scenario.transport).cpus, cell.settings
+            takes = cpus(scenario.shape(), offered_load(scenario), scenario.transport.cost)
+            assert takes <= MOST * usual_capacity(scenario.transport.cost).cpus, cell.settings

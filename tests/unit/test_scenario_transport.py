@@ -11,8 +11,9 @@ from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_tex
 from mrc_testbed.testbed.scenario.faults import KINDS, Target, read_occurrences
 from mrc_testbed.testbed.scenario.faults.names import wrong_name
 from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
-from mrc_testbed.testbed.scenario.model.transports import FabricLayout, TransportKind
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
+from mrc_testbed.testbed.transports.base import FabricLayout
+from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.topos.fold import fold, fold_all
 from mrc_testbed.topos.plan import Routing
@@ -37,7 +38,7 @@ def load(*args: str, sets: tuple[str, ...] = (), **rest: str) -> Scenario:
 
 def test_the_transport_decides_routing_and_layout() -> None:
     mrc = load()
-    assert (mrc.transport, mrc.routing, mrc.layout) == (TransportKind.MRC, Routing.SRV6, FabricLayout.AS_WRITTEN)
+    assert (mrc.transport, mrc.routing, mrc.layout) == ("mrc", Routing.SRV6, FabricLayout.AS_WRITTEN)
     for word in OTHERS:
         other = load(f"transport: {word}")
         assert (other.routing, other.layout) == (Routing.ECMP_STATIC, FabricLayout.FOLDED)
@@ -76,7 +77,7 @@ def test_the_layout_can_be_chosen() -> None:
 
 def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
     groups = "roce: {timeout: 16}\ntcp: {rto_min: 5ms, connections: 4}\necmp: {hash: independent}"
-    assert load(groups).transport is TransportKind.MRC
+    assert load(groups).transport is TRANSPORTS["mrc"]
     other = load(groups, sets=("transport=roce",))
     assert other.roce.timeout_ns == 4096 << 16
     assert (other.tcp.connections, other.ecmp.hash) == (4, "independent")
@@ -336,9 +337,9 @@ def test_connections_stand_for_the_qps_of_jobs_and_greedy_flows(transport: str, 
 
 def test_the_congestion_control_is_that_of_the_transport() -> None:
     keys = "roce: {congestion_control: none}\ntcp: {congestion_control: reno}"
-    assert {kind: load(keys, sets=(f"transport={kind}",)).congestion_control for kind in TransportKind} == {
-        TransportKind.MRC: "nscc",
-        TransportKind.ROCE: "none",
-        TransportKind.TCP: "reno",
-        TransportKind.MPTCP: "reno",
+    assert {kind: load(keys, sets=(f"transport={kind}",)).congestion_control for kind in TRANSPORTS} == {
+        "mrc": "nscc",
+        "roce": "none",
+        "tcp": "reno",
+        "mptcp": "reno",
     }

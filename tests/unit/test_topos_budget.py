@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common.pacer import BURST_PACKETS
 from mrc_testbed.hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
-from mrc_testbed.topos.budget import LEAST_PLANE_BDP, USUAL_PPS, Capacity, budget, suggest, usual_capacity
+from mrc_testbed.testbed.transports.registry import TRANSPORTS
+from mrc_testbed.topos.budget import LEAST_PLANE_BDP, Capacity, budget, suggest, usual_capacity
 from mrc_testbed.topos.cost import (
     CONGESTED,
-    COSTS,
     LEAST_TURN_NS,
-    MRC,
     PACKETS_PER_TURN,
     REST_CPUS,
+    STANDARD_COST,
     TURNS_PER_RTT,
     Load,
     cpus,
@@ -28,7 +28,8 @@ from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import rate_text, time_text
 
 QUICKSTART = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
-TWO_CORES = usual_capacity(MRC)
+COSTS = {one.word: one.cost for one in TRANSPORTS.values()}
+TWO_CORES = usual_capacity(STANDARD_COST)
 
 
 def codes(shape: Shape) -> list[str]:
@@ -38,7 +39,7 @@ def codes(shape: Shape) -> list[str]:
 def test_quickstart_fits() -> None:
     found = budget(QUICKSTART, TWO_CORES)
     assert (found.namespaces, found.links, found.routes) == (32, 64, 856)
-    assert found.cpus == pytest.approx(cpus(QUICKSTART, Load(11_798, 8), MRC), rel=1e-3)
+    assert found.cpus == pytest.approx(cpus(QUICKSTART, Load(11_798, 8), STANDARD_COST), rel=1e-3)
     assert found.plane_bdp_packets == pytest.approx(14.75, abs=0.01)
     assert found.warnings == ()
 
@@ -90,29 +91,29 @@ def test_a_machine_that_was_measured_is_judged_by_its_own_budget() -> None:
     assert "over the 0.33 that this machine carries for mrc (calibrated); port_rate" in warning.text
 
 
-@pytest.mark.parametrize("transport", USUAL_PPS)
+@pytest.mark.parametrize("transport", COSTS)
 def test_each_transport_has_a_budget_of_its_own(transport: str) -> None:
-    capacity = usual_capacity(transport)
+    capacity = usual_capacity(COSTS[transport])
     cost = COSTS[transport]
     rest = 8 * (TURNS_PER_RTT / 0.04 * cost.turn_s + REST_CPUS)
     most_pps = (capacity.cpus - rest) / cost.packet_s
     assert budget(QUICKSTART, capacity, load=Load(most_pps * 0.999, 8)).warnings == ()
     (warning,) = budget(QUICKSTART, capacity, load=Load(most_pps * 1.001, 8)).warnings
     assert f"this machine carries for {transport} (two cores, not measured: " in warning.text
-    assert ("--transport" in warning.text) == (transport != MRC)
+    assert ("--transport" in warning.text) == (cost != STANDARD_COST)
 
 
 @given(st.integers(1, 16), st.integers(2, 64), st.floats(100, 10**6))
 def test_a_folded_fabric_is_told_the_rate_to_write(planes: int, hosts: int, pps: float) -> None:
-    capacity = Capacity(pps, "calibrated", "tcp")
+    capacity = Capacity(pps, "calibrated", COSTS["tcp"])
     written = Shape(planes, 1, 0, hosts, 25_000_000, 20_000_000)
     rate, rtt = suggest(planes, hosts, capacity)
     told = [one.text for one in budget(folded(written), capacity, planes).warnings if one.code == "fabric-cpus"]
     slower = folded(replace(written, port_rate_bps=rate, rtt_ns=rtt))
     assert [f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits" in text for text in told] == [
-        cpus(slower, full_load(slower), "tcp") <= capacity.cpus for _ in told
+        cpus(slower, full_load(slower), COSTS["tcp"]) <= capacity.cpus for _ in told
     ]
-    assert bool(told) == (cpus(folded(written), full_load(folded(written)), "tcp") > capacity.cpus)
+    assert bool(told) == (cpus(folded(written), full_load(folded(written)), COSTS["tcp"]) > capacity.cpus)
 
 
 def test_small_packets_are_suggested_for_as_what_they_cost() -> None:
@@ -121,13 +122,13 @@ def test_small_packets_are_suggested_for_as_what_they_cost() -> None:
     assert "take 3.9 CPUs" in warning.text
     assert "; port_rate 3.45 Mb/s with rtt 145 ms fits" in warning.text
     slower = replace(shape, port_rate_bps=3_450_000, rtt_ns=145_000_000)
-    standard = cpus(QUICKSTART, full_load(QUICKSTART), MRC)
-    assert 0.98 * standard < cpus(slower, full_load(slower), MRC) <= standard
+    standard = cpus(QUICKSTART, full_load(QUICKSTART), STANDARD_COST)
+    assert 0.98 * standard < cpus(slower, full_load(slower), STANDARD_COST) <= standard
 
 
-@given(st.integers(64, 4096), st.sampled_from(sorted(USUAL_PPS)))
+@given(st.integers(64, 4096), st.sampled_from(sorted(COSTS)))
 def test_whatever_packets_hold_a_rate_that_fits_is_found(payload_bytes: int, transport: str) -> None:
-    capacity = usual_capacity(transport)
+    capacity = usual_capacity(COSTS[transport])
     shape = replace(QUICKSTART, payload_bytes=payload_bytes, port_rate_bps=50_000_000, rtt_ns=10_000_000)
     (warning,) = budget(shape, capacity).warnings
     assert warning.text.endswith(" fits")
@@ -150,7 +151,7 @@ def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
 @given(st.integers(100_000, 10**9), st.integers(0, 10**9))
 def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
     shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
-    assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), MRC) > TWO_CORES.cpus)
+    assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), STANDARD_COST) > TWO_CORES.cpus)
     assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < LEAST_PLANE_BDP)
 
 
@@ -161,8 +162,8 @@ def test_turns_are_reckoned_as_endpoints_take_them() -> None:
 
 
 def test_packets_that_wait_inside_the_network_cost_more() -> None:
-    plain, waiting = (cpus(QUICKSTART, Load(8_000, 8, congested_pps), MRC) for congested_pps in (0, 8_000))
-    assert waiting - plain == pytest.approx(8_000 * COSTS[MRC].packet_s * (CONGESTED - 1))
+    plain, waiting = (cpus(QUICKSTART, Load(8_000, 8, congested_pps), STANDARD_COST) for congested_pps in (0, 8_000))
+    assert waiting - plain == pytest.approx(8_000 * STANDARD_COST.packet_s * (CONGESTED - 1))
 
 
 def test_what_congestion_costs_is_told_and_suggested_for() -> None:

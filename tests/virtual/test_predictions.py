@@ -11,7 +11,6 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
-from mrc_testbed.testbed.scenario.model.transports import ANSWER_BYTES
 from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
 
 STEPS_WITHIN, MESSAGES_WITHIN = 0.06, 0.02
@@ -49,7 +48,7 @@ def about(figure: str, predicted_ns: float, within: float) -> list[str]:
 def message_ns(scenario: Scenario, name: str) -> float:
     (flow,) = scenario.flows.named(name)
     links = LINKS_IN_GROUP if name == "near" else LINKS_ACROSS
-    return earliest_completion_ns(scenario.shape(), flow.message_bytes, links, ANSWER_BYTES[scenario.transport])
+    return earliest_completion_ns(scenario.shape(), flow.message_bytes, links, scenario.transport.answer_bytes)
 
 
 @pytest.mark.parametrize("size", ["100B", "4KiB", "32KiB", "256KiB"])

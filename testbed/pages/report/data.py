@@ -17,7 +17,7 @@ from mrc_testbed.testbed.pages.report.steps import slowest_steps, step_charts, w
 from mrc_testbed.testbed.pages.report.story import SIGNS, story
 from mrc_testbed.testbed.pages.report.timelines import timelines
 from mrc_testbed.testbed.report.facts import measured_words
-from mrc_testbed.testbed.report.transport_words import chooses_paths, transport_words
+from mrc_testbed.testbed.report.transport_words import transport_words
 from mrc_testbed.testbed.report.trust import biases
 
 
@@ -33,7 +33,7 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "sign": SIGNS[verdict.status],
         "story": story(verdict, record),
         "began": clock is not None,
-        "paths": chooses_paths(record.scenario),
+        "paths": record.scenario.transport.has_paths,
         "transport": transport_words(record.scenario),
         "trust": biases([record.scenario]),
         "drawing": drawing,

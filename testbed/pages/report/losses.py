@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from mrc_testbed.testbed.checks.counting import LOST_PREFIX
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.samples import PortSamples
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 from mrc_testbed.topos.plan import Plan
 
 LEAST_GRAIN_S = 0.2
@@ -70,7 +68,7 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
     grain_s = grain_of(clock)
     put = _Binner(clock, grain_s)
     of_ports = list(_of_ports(record, put))
-    of_hosts = _of_hosts(record, _host_kinds(record), grain_s * 1e9 / FINER)
+    of_hosts = _of_hosts(record, record.scenario.transport.counted, grain_s * 1e9 / FINER)
     groups = [
         *(put.group(title, FROM_HOSTS, readings) for title, readings in of_hosts.items()),
         *of_ports,
@@ -89,33 +87,6 @@ def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, A
 def grain_of(clock: Clock) -> float:
     """The length of a bin, in s."""
     return max(LEAST_GRAIN_S / clock.speed, clock.length_s / MOST_BINS)
-
-
-_AGAIN = {"Retransmissions, by sender": "retransmitted"}
-_REFUSED = {"Packets that endpoints refused, by receiver": "refused_* unknown_*"}
-HOST_KINDS: Mapping[str, Mapping[str, str]] = {
-    "mrc": {
-        "Data packets taken for lost, by sender": f"{LOST_PREFIX}*",
-        **_AGAIN,
-        "Trimmed packets received, by receiver": "trimmed_received",
-        "Answers that told of ECN marks, by sender": "sacks_with_ce",
-        **_REFUSED,
-    },
-    "roce": {
-        **_AGAIN,
-        "NAKs of a gap, by sender": "nacks_received",
-        "Timeouts, by sender": "timeouts",
-        "Congestion notifications, by sender": "cnps_received",
-        **_REFUSED,
-    },
-    "tcp": _AGAIN,
-    "mptcp": _AGAIN,
-}
-"""What endpoints of a transport count, and the counters, or patterns of those that are summed."""
-
-
-def _host_kinds(record: RunRecord) -> Mapping[str, str]:
-    return HOST_KINDS[record.scenario.transport]
 
 
 def _of_hosts(record: RunRecord, kinds: Mapping[str, str], apart_ns: float) -> dict[str, list[Reading]]:
@@ -139,7 +110,7 @@ def _matching(names: Iterable[str], patterns: str) -> list[str]:
 
 def _of_ports(record: RunRecord, put: _Binner) -> Iterable[dict[str, Any]]:
     for kind in PORT_KINDS:
-        if kind.of_trims and not chooses_paths(record.scenario):
+        if kind.of_trims and not record.scenario.transport.has_paths:
             continue
         if record.ports:
             yield put.group(kind.title, FROM_PORTS, _readings(record, kind))

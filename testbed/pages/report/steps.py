@@ -17,7 +17,6 @@ from mrc_testbed.testbed.checks.windows import NoData, aftermath_ns, outages
 from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.clock import Clock
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 MOST_BARS = 3000
@@ -159,7 +158,7 @@ def _fault_words(record: RunRecord, step: JobStep) -> str:
 def _retired_words(record: RunRecord, step: JobStep) -> str:
     """How many EVs were given up in it because of which fault, and the links that their paths share with it; nothing
     of hosts that have none."""
-    if not chooses_paths(record.scenario):
+    if not record.scenario.transport.has_paths:
         return ""
     inside = [one for one in recoveries(record) if step.begin_ns <= one.change.t_ns <= step.end_ns]
     if not inside:

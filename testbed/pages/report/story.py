@@ -18,7 +18,6 @@ from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_durin
 from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.flow_facts import flow_headline
 from mrc_testbed.testbed.report.packet_facts import lost_packets
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.topos.units import plural
 
@@ -102,7 +101,7 @@ def _happened(record: RunRecord) -> Iterator[str]:
     yield _losses(record)
     if unmet := unmet_words(record):
         yield unmet
-    yield _paths(record) if chooses_paths(record.scenario) else _stalls(record)
+    yield _paths(record) if record.scenario.transport.has_paths else _stalls(record)
 
 
 def _steps(record: RunRecord, job: NamedJob) -> str:
@@ -132,7 +131,7 @@ def _losses(record: RunRecord) -> str:
     """What the fabric dropped, and what senders took for lost."""
     ledger, lost = ledger_of(record), lost_packets(record)
     told = [] if isinstance(ledger, Ignorance) else [f"{_were(ledger.data.all_dropped, 'data packet')} dropped"]
-    if not chooses_paths(record.scenario):
+    if not record.scenario.transport.has_paths:
         again = evaluate_figure(record, parse_figure("retransmissions")).value
         return "; ".join([*told, *([] if again is None else [f"{_were(round(again), 'packet')} sent again"])])
     if lost is None:

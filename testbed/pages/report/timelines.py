@@ -14,7 +14,6 @@ from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import Interval, NoData, outages
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
-from mrc_testbed.testbed.report.transport_words import chooses_paths
 
 LETTERS = {
     "GOOD": IN_USE,
@@ -58,7 +57,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
         "groups": titled,
         "grain": grain_s,
         "left_out": left_out,
-        "all": _path_count(record) if chooses_paths(record.scenario) else None,
+        "all": _path_count(record) if record.scenario.transport.has_paths else None,
         "ports": len(kept[PORTS]),
         "stalls": len(kept[STALLS]),
     }

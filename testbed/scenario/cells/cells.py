@@ -14,12 +14,14 @@ from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, 
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.models import Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind, WorldKind
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.variants import VariantSet
 from mrc_testbed.testbed.scenario.rules.company import Company
 from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, whole_value
 from mrc_testbed.testbed.scenario.text.source import Override, Source
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import Transport
 
 MOST_CELLS = 1000
 """Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""
@@ -144,12 +146,12 @@ def _loaded(
 
 
 def _changes(
-    source: Source, changes: Sequence[Override], chosen: Mapping[str, Choice], own: TransportKind | None
+    source: Source, changes: Sequence[Override], chosen: Mapping[str, Choice], own: Transport | None
 ) -> list[Override]:
     """All that a cell changes. One that speaks another transport than the file is not judged, unless it says so."""
     mine = [*changes, *(change for choice in chosen.values() for change in choice.changes)]
     if own and _transport(source, mine) not in (own, None) and JUDGE not in changed_data(source, changes):
-        mine.append(Override((JUDGE,), [own.value], JUDGE))
+        mine.append(Override((JUDGE,), [own.word], JUDGE))
     return mine
 
 
@@ -168,15 +170,13 @@ def _company(
     return Company(names, {name: kind for name, kind in {**own, **spoken}.items() if kind}, absent=absent)
 
 
-def _transport(source: Source, changes: Sequence[Override]) -> TransportKind | None:
+def _transport(source: Source, changes: Sequence[Override]) -> Transport | None:
     """What the hosts speak; None if it is unreadable."""
-    try:
-        return TransportKind(changed_data(source, changes).get("transport", TransportKind.MRC))
-    except ValueError:
-        return None
+    word = changed_data(source, changes).get("transport", registry.USUAL)
+    return registry.known().get(word) if isinstance(word, str) else None
 
 
-def _is_of_kernel(transport: TransportKind | None) -> bool:
+def _is_of_kernel(transport: Transport | None) -> bool:
     return transport is not None and transport.of_kernel
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from pydantic import Field, field_validator, model_validator
 
 from mrc_testbed.testbed.scenario.text.fields import (
+    MAX_QPS,
     Duration,
     FaultName,
     Model,
@@ -27,7 +28,6 @@ from mrc_testbed.testbed.workloads.flows import MAX_DEPTH, Flow
 from mrc_testbed.topos.names import host_name, parse_host
 from mrc_testbed.topos.shape import Shape
 
-MAX_QPS = 64
 MAX_ITERATIONS = 10_000_000
 VICTIMS = "victims"
 """The name of an incast's victims in expectations."""

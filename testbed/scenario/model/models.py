@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
@@ -23,33 +23,24 @@ from mrc_testbed.testbed.scenario.model.matrix import EXAMPLE, MatrixAxes
 from mrc_testbed.testbed.scenario.model.offered import NOTHING, Offered
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
-from mrc_testbed.testbed.scenario.model.step_models import MAX_QPS
 from mrc_testbed.testbed.scenario.model.switch_ports import SwitchEntry, SwitchPorts
 from mrc_testbed.testbed.scenario.model.transports import (
-    DEEP_DROP_BDP,
-    USUAL_LAYOUT,
-    USUAL_ROUTING,
     EcmpSettings,
-    FabricLayout,
     Layout,
     PathRoutes,
-    RoceSettings,
     RoutesWord,
     RoutingWord,
-    TcpSettings,
-    Transport,
-    TransportKind,
+    TransportWord,
     VirtualSettings,
     WorldKind,
     WorldWord,
-    full_packet,
-    program_need,
 )
 from mrc_testbed.testbed.scenario.model.variants import EXAMPLE as VARIANTS_EXAMPLE
 from mrc_testbed.testbed.scenario.model.variants import Judged, Variants
 from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload, WorkloadItem, workload_of
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import (
+    MAX_QPS,
     Duration,
     Model,
     Name,
@@ -62,6 +53,10 @@ from mrc_testbed.testbed.scenario.text.fields import (
 from mrc_testbed.testbed.scenario.text.fields import PositiveDuration as Positive
 from mrc_testbed.testbed.scenario.text.source import EffectiveText
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds, PortThresholds
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import FabricLayout, PortNeeds, Transport, program_need
+from mrc_testbed.testbed.transports.roce import RoceSettings
+from mrc_testbed.testbed.transports.tcp import TcpSettings
 from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from mrc_testbed.topos.fold import fold_all, folded
 from mrc_testbed.topos.plan import Plan, Routing, build_plan
@@ -96,9 +91,9 @@ class FabricSettings(Model):
         default=PathRoutes.TALKING, description="hosts that have routes to each other", examples=["all"]
     )
 
-    def layout(self, transport: TransportKind) -> FabricLayout:
+    def layout(self, transport: Transport) -> FabricLayout:
         """As written, or what is usual for the transport."""
-        return self.given_layout or USUAL_LAYOUT[transport]
+        return self.given_layout or transport.layout
 
     def shape(self, speed: int = 1) -> Shape:
         """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""
@@ -137,8 +132,11 @@ class Scenario(Model):
         description="used by world virtual only",
         examples=["{busy: 100us}", "{lateness: 0s}"],
     )
-    transport: Transport = Field(
-        default=TransportKind.MRC, description="transport protocol of the hosts", examples=["roce"]
+    transport: TransportWord = Field(
+        default=registry.USUAL,
+        description="transport protocol of the hosts",
+        examples=["roce"],
+        json_schema_extra={"default": registry.USUAL.word},
     )
     given_routing: Annotated[RoutingWord | None, given("srv6")] = Field(
         default=None, alias="routing", description="how packets are forwarded", examples=["srv6"]
@@ -257,7 +255,7 @@ class Scenario(Model):
 
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
-        payload, headers = full_packet(self.transport, self.endpoint.payload_bytes, self.roce)
+        payload, headers = self.transport.full_packet(self.endpoint.payload_bytes, self.own)
         return replace(self.fabric.shape(self.speed), payload_bytes=payload, header_bytes=headers)
 
     def shape(self) -> Shape:
@@ -272,7 +270,7 @@ class Scenario(Model):
     @property
     def routing(self) -> Routing:
         """How packets are forwarded: as written, or what is usual for the transport."""
-        return self.given_routing or USUAL_ROUTING[self.transport]
+        return self.given_routing or self.transport.usual_routing
 
     def plan(self) -> Plan:
         """The fabric that is built, as data."""
@@ -290,33 +288,39 @@ class Scenario(Model):
     @property
     def hosts_hash(self) -> bool:
         """True where hosts choose a port by the hash by which switches choose a next hop."""
-        return self.ecmp.hosts == "hashed" and self.transport is not TransportKind.MRC
+        return self.ecmp.hosts == "hashed" and not self.transport.has_paths
 
     @property
     def denylist(self) -> tuple[Denial, ...]:
         """`endpoint.denylist` in names of the fabric that is built; none for a transport without paths to deny."""
-        if self.transport is not TransportKind.MRC:
+        if not self.transport.has_paths:
             return ()
         denials = self.endpoint.denylist
         return folded_denials(denials) if self.folds else denials
 
     @property
+    def own(self) -> Any:
+        """The settings of its transport: the group of keys that is its own."""
+        return getattr(self, self.transport.group)
+
+    @property
+    def port_needs(self) -> PortNeeds:
+        """What the transport asks of switch ports."""
+        return self.transport.needs(self.own)
+
+    @property
     def congestion_control(self) -> str:
         """That of the transport."""
-        if self.transport is TransportKind.ROCE:
-            return self.roce.congestion_control
-        return self.tcp.congestion_control if self.transport.of_kernel else self.endpoint.congestion_control
+        return str(self.own.congestion_control)
 
     def port_thresholds(self) -> PortThresholds:
-        """The levels of switch ports: of `fabric.switch`, with `roce.buffers: deep` hardly ever full."""
-        levels = self.fabric.switch.thresholds()
-        deep = self.transport is TransportKind.ROCE and self.roce.buffers == "deep"
-        return replace(levels, drop=max(levels.drop, DEEP_DROP_BDP)) if deep else levels
+        """The levels of switch ports: of `fabric.switch`, and what the transport asks for."""
+        levels, least = self.fabric.switch.thresholds(), self.port_needs.drop
+        return levels if least is None else replace(levels, drop=max(levels.drop, least))
 
     def pause_thresholds(self) -> PauseThresholds | None:
         """The levels of lossless ports; None where ports do not pause each other."""
-        lossless = self.transport is TransportKind.ROCE and self.roce.buffers == "pfc"
-        return self.roce.pause_thresholds() if lossless else None
+        return self.port_needs.pause
 
     @cached_property
     def job(self) -> Workload:
@@ -417,7 +421,7 @@ class Scenario(Model):
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"
-        by_transport = program_need(self.transport, self.routing, self.roce, self.ecmp)
+        by_transport = program_need(self.transport, self.routing, self.own, self.ecmp.repath)
         return by_transport or ("`fabric.switch` as written" if self.fabric.switch.use == "program" else "")
 
     @cached_property

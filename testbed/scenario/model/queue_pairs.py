@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mrc_testbed.testbed.scenario.model.flow_models import Latency
-from mrc_testbed.testbed.scenario.model.step_models import MAX_QPS
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
+from mrc_testbed.testbed.scenario.text.fields import MAX_QPS
+from mrc_testbed.testbed.transports import registry
 
 QPS = "qps"
 
@@ -25,12 +25,10 @@ def spread_qps(data: Any) -> None:
                 _set(entry, qps)
 
 
-_CONNECTED = tuple(kind for kind in TransportKind if kind.of_kernel)
-
-
 def _qps(data: dict[str, Any]) -> Any:
-    tcp = data.get("tcp") if data.get("transport") in _CONNECTED else None
-    connections = tcp.get("connections") if isinstance(tcp, dict) else None
+    spoken = registry.known().get(str(data.get("transport")))
+    own = data.get(spoken.group) if spoken and spoken.of_kernel else None
+    connections = own.get("connections") if isinstance(own, dict) else None
     return data.get(QPS) if connections is None else connections
 
 

@@ -21,9 +21,9 @@ from mrc_testbed.testbed.expect.vocabulary import UNITS, Dimension
 from mrc_testbed.testbed.expect.window import Length, Moment
 from mrc_testbed.testbed.scenario.faults import Occurrence
 from mrc_testbed.testbed.scenario.model.expectations import LinesOfCells
-from mrc_testbed.testbed.scenario.model.transports import RoceSettings
 from mrc_testbed.testbed.scenario.text.fields import FaultBegin, Model, refuse
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, Quantity
+from mrc_testbed.testbed.transports.roce import RoceSettings
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.scenario.model.models import Scenario

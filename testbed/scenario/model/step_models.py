@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
 from mrc_testbed.testbed.scenario.text.fields import (
+    MAX_QPS,
     NAME_PATTERN,
     Duration,
     FaultName,
@@ -30,7 +31,6 @@ from mrc_testbed.topos.names import host_name, parse_host
 from mrc_testbed.topos.shape import Shape
 
 MAX_STEPS = 1_000_000
-MAX_QPS = 64
 MAX_MICRO_BATCHES = 1024
 
 

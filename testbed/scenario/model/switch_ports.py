@@ -7,15 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.scenario.text.fields import Model, refuse
+from mrc_testbed.testbed.scenario.text.fields import Level, Model, refuse
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
 
 USES = ("auto", "program", "plain")
 _EXAMPLE = "{ecn: [0.2, 0.8], trim: 1.0, trim_last_hop: 1.5, drop: 3.0}"
-MAX_LEVEL_BDP = 100
-"""A longer queue would delay more than any timer of the transport waits."""
-
-Level = Annotated[float, Field(strict=True, ge=0, le=MAX_LEVEL_BDP)]
 
 
 def _ramp(value: object) -> Any:

@@ -8,11 +8,12 @@ from typing import Any
 
 from mrc_testbed.testbed.expect import Expectation, did_you_mean
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.testbed.scenario.model.variants import shipped_names
 from mrc_testbed.testbed.scenario.rules.parts import Parts
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import Transport
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Company:
     the file that another set replaces, whose lines are for none of these cells."""
 
     variants: tuple[str, ...] = ()
-    spoken: Mapping[str, TransportKind] = field(default_factory=dict)
+    spoken: Mapping[str, Transport] = field(default_factory=dict)
     measured: bool = False
     absent: tuple[str, ...] = ()
 
@@ -34,14 +35,14 @@ class Company:
     @property
     def names(self) -> tuple[str, ...]:
         """Names by which a cell can be called: of variants and transports."""
-        return tuple(dict.fromkeys((*self.known_variants, *(kind.value for kind in TransportKind))))
+        return tuple(dict.fromkeys((*self.known_variants, *registry.known())))
 
-    def transports(self, label: str) -> tuple[TransportKind, ...]:
+    def transports(self, label: str) -> tuple[Transport, ...]:
         """What the cells of this name speak, or all where it is empty; none if that is unknown."""
         if not label:
             return tuple(dict.fromkeys(self.spoken.values()))
         named = label in self.spoken and label in self.variants
-        return (self.spoken[label],) if named else tuple(kind for kind in TransportKind if kind.value == label)
+        return (self.spoken[label],) if named else tuple(one for one in registry.known().values() if one == label)
 
 
 def company_of(data: Any, will_be_judged: bool = True) -> Company | None:
@@ -52,16 +53,16 @@ def company_of(data: Any, will_be_judged: bool = True) -> Company | None:
     variants = data.get(VARIANTS)
     variants = variants if isinstance(variants, dict) else {}
     changed = {str(name): keys.get("transport") for name, keys in variants.items() if isinstance(keys, dict)}
-    own = data.get("transport", TransportKind.MRC)
+    own = data.get("transport", registry.USUAL)
     words = {"": own, **{name: word or own for name, word in changed.items()}}
-    spoken = {name: TransportKind(word) for name, word in words.items() if _known(word)}
+    spoken = {name: registry.named(word) for name, word in words.items() if _known(word)}
     judged = _judged(data)
     measured = bool(judged) and not {*judged} & {*changed, *spoken.values()}
     return Company(tuple(changed), spoken, measured or not will_be_judged)
 
 
 def _known(word: object) -> bool:
-    return word in [kind.value for kind in TransportKind]
+    return isinstance(word, str) and word in registry.known()
 
 
 def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
@@ -102,12 +103,13 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> str:
     return f"there is no {what} {name!r}{there}"
 
 
-def _unknown_figure(wanted: Expectation, label: str, transports: Iterable[TransportKind]) -> str:
+def _unknown_figure(wanted: Expectation, label: str, transports: Iterable[Transport]) -> str:
     metric, spoken = wanted.metric, list(transports)
-    if not spoken or any(metric.known_to(kind.value) for kind in spoken):
+    if not spoken or any(metric.known_with(one.known) for one in spoken):
         return ""
-    has = f"{metric.name} is a figure of {' and '.join(metric.transports)}"
+    have = [one for one in registry.known().values() if metric.known_with(one.known)]
+    has = f"{metric.name} is a figure of {' and '.join(have)}"
     if label:
         return f"{has}, and {label} speaks {spoken[0]}; remove the line"
-    only = f'{{{metric.transports[0]}: "{wanted.text}"}}'
+    only = f'{{{have[0]}: "{wanted.text}"}}'
     return f"{has}, and no cell speaks it; write {only} for when one does, or run `--against baselines`"

@@ -10,7 +10,6 @@ from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.faults import UnsettledError
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
 from mrc_testbed.testbed.scenario.faults.names import wrong_path
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.testbed.scenario.model.workloads import Workload
 from mrc_testbed.testbed.scenario.rules.parts import Parts
 from mrc_testbed.testbed.scenario.text.denylist import PathGroup, parse_paths
@@ -81,7 +80,7 @@ def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
 
 def _folds(parts: Parts) -> bool:
     """Of a transport that has paths to deny."""
-    return parts.folds and parts.transport is TransportKind.MRC
+    return parts.folds and parts.transport.has_paths
 
 
 def _in_fabric(paths: PathGroup, parts: Parts) -> PathGroup:

@@ -19,19 +19,15 @@ from mrc_testbed.testbed.scenario.model.flow_models import FlowEntry
 from mrc_testbed.testbed.scenario.model.models import USUAL_SEED, FabricSettings
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor, read_scale
 from mrc_testbed.testbed.scenario.model.step_models import StepEntry
-from mrc_testbed.testbed.scenario.model.transports import (
-    USUAL_ROUTING,
-    EcmpSettings,
-    FabricLayout,
-    RoceSettings,
-    TransportKind,
-    WorldKind,
-)
+from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, WorldKind
 from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
 from mrc_testbed.testbed.scenario.text.denylist import Denial, DenialEntry
 from mrc_testbed.testbed.scenario.text.fields import Payload
 from mrc_testbed.testbed.scenario.text.source import KeyPath
 from mrc_testbed.testbed.scenario.text.units import DURATION, UnitError
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import FabricLayout, Transport
+from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.topos.fold import folded
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import PAYLOAD_BYTES, Shape
@@ -72,13 +68,18 @@ class Parts:
     all_expectations: int | None
     shows: dict[int, int]
     captures: dict[int, Capture]
-    transport: TransportKind
+    transport: Transport
     routing: Routing
     roce: RoceSettings
     ecmp: EcmpSettings
     bgp: BgpSettings
     world: WorldKind
     scale: ScaleFactor
+
+    @property
+    def own(self) -> Any:
+        """The settings of the transport, where it has a group of its own."""
+        return getattr(self, self.transport.group, None)
 
     @property
     def folds(self) -> bool:
@@ -128,8 +129,8 @@ def partial_scenario(data: Any, item: type[WorkloadItem] = WorkloadItem) -> Part
         len(_items(data, "expect")) if isinstance(data.get("expect", []), list) else None,
         _shows(data.get("paper")),
         {index: capture for index, raw in enumerate(_items(data, "capture")) if (capture := _model(Capture, raw))},
-        transport := _word(TransportKind, data.get("transport"), TransportKind.MRC),
-        _word(Routing, data.get("routing"), USUAL_ROUTING[transport]),
+        transport := registry.known().get(str(data.get("transport")), registry.USUAL),
+        _word(Routing, data.get("routing"), transport.usual_routing),
         _model(RoceSettings, data.get("roce", {})) or RoceSettings(),
         _model(EcmpSettings, data.get("ecmp", {})) or EcmpSettings(),
         _model(BgpSettings, data.get("bgp", {})) or BgpSettings(),

@@ -8,27 +8,29 @@ from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.folding import folded_occurrences
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor
-from mrc_testbed.testbed.scenario.model.transports import IB_TIMER_NS, TransportKind, WorldKind, program_need
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences
 from mrc_testbed.testbed.scenario.rules.parts import Parts
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import program_need
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
 
 LEAST_SCALED_RTT_NS = 1_000
 """Shorter ones have too few ns for times to be told apart."""
 LEAST_TIMEOUT_RTTS = 5
-"""A RoCE timeout of fewer T takes a full queue for a loss."""
+"""A timeout of fewer T takes a full queue for a loss."""
 
 
 def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
     """Combinations of readable keys that cannot run."""
     yield from _wrong_routing(parts)
-    if parts.transport is TransportKind.ROCE:
+    if parts.transport.timeout_code_ns:
         yield from _short_timeout(parts)
-    if parts.transport is not TransportKind.MRC:
-        yield from _of_mrc_alone(parts)
+    if not parts.transport.has_paths:
+        yield from _of_path_choosers_alone(parts)
     yield from _plain_switches(parts)
     if parts.routing is Routing.BGP:
         yield from _fast_bfd(parts)
@@ -36,45 +38,49 @@ def transport_mistakes(parts: Parts) -> Iterator[Mistake]:
         yield from _kernel_only(parts)
         yield from _too_fast(parts)
         return
-    if parts.transport is TransportKind.ROCE and parts.roce.buffers == "pfc":
+    if parts.transport.needs(parts.own).pause:
         why = "no queue of the kernel can be paused without losing; run it with --virtual"
-        yield Mistake(("roce", "buffers"), f"{why}, or write `buffers: deep`")
+        yield Mistake((parts.transport.group, "buffers"), f"{why}, or write `buffers: deep`")
     if parts.scale != ScaleFactor():
         yield Mistake(("scale",), "only virtual time is faster than written; write `world: virtual` or remove this key")
 
 
 def _wrong_routing(parts: Parts) -> Iterator[Mistake]:
-    mrc, srv6 = parts.transport is TransportKind.MRC, parts.routing is Routing.SRV6
-    if mrc and not srv6:
-        why = "mrc names the path of each packet, and switches that hash would not follow it"
+    if parts.routing in parts.transport.routings:
+        return
+    if parts.transport.names_paths:
+        why = f"{parts.transport} names the path of each packet, and switches that hash would not follow it"
         yield Mistake(("routing",), f"{why}; write `routing: srv6`, or `transport: roce` or `tcp`")
-    elif srv6 and not mrc:
+    elif parts.routing is Routing.SRV6:
         why = f"{parts.transport} leaves the path to the switches, and srv6 leaves it to the sender"
-        yield Mistake(("routing",), f"{why}; write `routing: ecmp-static`, or `transport: mrc`")
+        yield Mistake(("routing",), f"{why}; write `routing: ecmp-static`, or `transport: {registry.USUAL}`")
+    else:
+        can = " or ".join(f"`routing: {one}`" for one in parts.transport.routings)
+        yield Mistake(("routing",), f"{parts.transport} does not run over {parts.routing}; write {can}")
 
 
-def _of_mrc_alone(parts: Parts) -> Iterator[Mistake]:
-    """Choices that only MRC endpoints have: with this transport they would silently do nothing."""
+def _of_path_choosers_alone(parts: Parts) -> Iterator[Mistake]:
+    """Choices of endpoints that choose paths: with this transport they would silently do nothing."""
     usual = EndpointSettings()
-    other = "roce" if parts.transport is TransportKind.ROCE else "tcp"
+    other, first = parts.transport.group, registry.USUAL
     instead = {
         "congestion_control": f"choose that of {parts.transport} by `{other}.congestion_control`",
         "ev_selection": "remove this key, as switches choose its paths",
     }
     for key, name in parts.mrc_choices.items():
         if name != getattr(usual, key):
-            why = f"{name!r} is for mrc, and with `transport: {parts.transport}` nobody would use it"
-            fix = f"{instead[key]}, or write `transport: mrc` (of variants, name it in those of mrc)"
+            why = f"{name!r} is for {first}, and with `transport: {parts.transport}` nobody would use it"
+            fix = f"{instead[key]}, or write `transport: {first}` (of variants, name it in those of {first})"
             yield Mistake(("endpoint", key), f"{why}; {fix}")
 
 
 def _short_timeout(parts: Parts) -> Iterator[Mistake]:
     least_ns = LEAST_TIMEOUT_RTTS * parts.fabric.rtt_ns
-    if parts.roce.timeout_ns < least_ns:
-        fits = next(code for code in range(64) if IB_TIMER_NS << code >= least_ns)
-        lasts = f"lasts {format_duration(parts.roce.timeout_ns)}, under {LEAST_TIMEOUT_RTTS} T"
+    if parts.own.timeout_ns < least_ns:
+        fits = next(code for code in range(64) if parts.transport.timeout_code_ns << code >= least_ns)
+        lasts = f"lasts {format_duration(parts.own.timeout_ns)}, under {LEAST_TIMEOUT_RTTS} T"
         why = f"{lasts} ({format_duration(least_ns)}), so a full queue would pass for a loss"
-        yield Mistake(("roce", "timeout"), f"{why}; write at least {fits}, or a shorter `fabric.rtt`")
+        yield Mistake((parts.transport.group, "timeout"), f"{why}; write at least {fits}, or a shorter `fabric.rtt`")
 
 
 def _fast_bfd(parts: Parts) -> Iterator[Mistake]:
@@ -91,7 +97,7 @@ def _fast_bfd(parts: Parts) -> Iterator[Mistake]:
 
 
 def _plain_switches(parts: Parts) -> Iterator[Mistake]:
-    need = program_need(parts.transport, parts.routing, parts.roce, parts.ecmp)
+    need = program_need(parts.transport, parts.routing, parts.own, parts.ecmp.repath)
     if need and parts.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
 from mrc_testbed.testbed.scenario.model.models import Scenario
-from mrc_testbed.testbed.scenario.model.transports import TransportKind
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Link, Plan
@@ -26,7 +25,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
-    if scenario.transport is TransportKind.MRC:
+    if scenario.transport.has_paths:
         return
     denials = ["endpoint.denylist"] if scenario.endpoint.denylist else []
     denials += [entry.name for entry in scenario.faults if isinstance(entry, Deny)]

@@ -315,3 +315,16 @@ Selection = Annotated[
     str, PlainValidator(one_of(SELECTION_NOUN, [*SELECTIONS])), WithJsonSchema({"enum": [*SELECTIONS]})
 ]
 """An EV selection of the endpoints."""
+
+
+MAX_QPS = 64
+"""Of a flow, and of two ranks."""
+MAX_LEVEL_BDP = 100
+"""A longer queue would delay more than any timer of the transport waits."""
+Level = Annotated[float, Field(strict=True, ge=0, le=MAX_LEVEL_BDP)]
+"""A backlog in plane-BDP."""
+
+
+def usual(field: str, about: str, example: str) -> Any:
+    """A key that has a usual value which depends on others, where it is left out."""
+    return Field(default=None, alias=field, description=about, examples=[example])

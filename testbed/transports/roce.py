@@ -1,0 +1,153 @@
+"""A RoCE-like reliable connection, as NICs have it: a queue pair's packets follow one path (docs/baselines.md).
+
+Sources of the defaults: InfiniBand (the timeout is 4.096 us x 2^n), `net_ib.cc` of NCCL (timeout 18, 7 retries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from mrc_testbed.hosts.settings import OF_ALL_PACKETS
+from mrc_testbed.testbed.scenario.text.fields import Level, Model, Whole, given, refuse, usual
+from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
+from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, PortNeeds, SoftwareTimer, TimeWords, Transport
+from mrc_testbed.topos.cost import Cost
+from mrc_testbed.topos.plan import Routing
+
+IB_TIMER_NS = 4096
+"""Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""
+DEEP_DROP_BDP = 64
+"""Backlog that `roce.buffers: deep` allows a port."""
+USUAL_XOFF_BDP = {"none": 1.0, "dcqcn": 17.0, "dcqcn-vendor": 17.0}
+"""htsim's RoCE pauses above 15 packets of 9000 bytes at 100 Gb/s, its DCQCN above 305, so that marks come first."""
+USUAL_XON_SHARE = 0.8
+"""htsim's RoCE goes on at 12 packets of these 15."""
+MARKING = {
+    "none": None,
+    # 5 and 200 KB at 40 Gb/s, 1 %; 100 and 400 KB at 25 Gb/s, 20 %; both at T = 13 us.
+    "dcqcn": MarkingCurve(0.08, 3.1, 0.01),
+    "dcqcn-vendor": MarkingCurve(2.5, 10, 0.2),
+}
+"""How lossless switches mark, by congestion control: the same two sources as hosts/rc/dcqcn.py."""
+
+
+class RoceSettings(Model):
+    """The RoCE-like reliable connection: what its NICs and their switches would be set to."""
+
+    recovery: Literal["go-back-n", "selective"] = Field(
+        default="go-back-n", description="what is sent again after a gap", examples=["selective"]
+    )
+    timeout: Whole = Field(
+        default=18, ge=0, le=31, description="acknowledgement timeout, 4.096 us x 2^timeout", examples=[16]
+    )
+    retries: Whole = Field(
+        default=7, ge=0, le=7, description="timeouts without progress before the QP fails", examples=[7]
+    )
+    congestion_control: Literal["none", "dcqcn", "dcqcn-vendor"] = Field(
+        default="dcqcn", description="how fast a QP may send", examples=["none"]
+    )
+    buffers: Literal["lossy", "deep", "pfc"] = Field(
+        default="lossy",
+        description="switch ports: drop as usual, only above 64 BDP, or pause each other (virtual time only)",
+        examples=["deep"],
+    )
+    given_xoff: Annotated[Level | None, given("1.0")] = usual(
+        "xoff", "with pfc: a port pauses its link above this backlog of what came in by it; 1, with DCQCN 17", "1.0"
+    )
+    given_xon: Annotated[Level | None, given("0.8")] = usual(
+        "xon", "with pfc: and lets it go on at this one; left out: 0.8 of xoff", "0.8"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> RoceSettings:
+        try:
+            self.pause_thresholds()
+        except ValueError:
+            raise refuse("must be above 0 and at most `xoff`, such as {xoff: 1.0, xon: 0.8}", key="xon") from None
+        return self
+
+    def pause_thresholds(self) -> PauseThresholds:
+        """Of lossless ports. Raises ValueError if they are not in order."""
+        xoff = USUAL_XOFF_BDP[self.congestion_control] if self.given_xoff is None else self.given_xoff
+        xon = USUAL_XON_SHARE * xoff if self.given_xon is None else self.given_xon
+        return PauseThresholds(xoff, xon, MARKING[self.congestion_control])
+
+    @property
+    def timeout_ns(self) -> int:
+        """The acknowledgement timeout."""
+        return IB_TIMER_NS << self.timeout
+
+
+_HEADER_BYTES = 14 + 40 + 8 + 12 + 4
+"""Ethernet, IPv6, UDP, BTH, ICRC: of the packets in the middle of a message. The first one has a RETH too."""
+_RETH_BYTES = 16
+_AETH_BYTES = 4
+_CALLED = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}
+
+
+def full_packet(payload_bytes: int, settings: RoceSettings) -> tuple[int, int]:
+    """With selective recovery each packet says where it belongs."""
+    return payload_bytes, _HEADER_BYTES + (_RETH_BYTES if settings.recovery == "selective" else 0)
+
+
+def called(settings: RoceSettings) -> str:
+    """Never RoCE alone: its name says what its switches do, as most people run it with PFC."""
+    return _CALLED[settings.buffers] + (", selective" if settings.recovery == "selective" else "")
+
+
+def request(settings: RoceSettings, endpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """What is of all packets, and its own group."""
+    own = {key: getattr(settings, key) for key in ("recovery", "timeout_ns", "retries", "congestion_control")}
+    return {**{key: endpoint[key] for key in OF_ALL_PACKETS}, "roce": own}
+
+
+def needs(settings: RoceSettings) -> PortNeeds:
+    """What `buffers` says."""
+    if settings.buffers == "deep":
+        return PortNeeds(drop=DEEP_DROP_BDP, why="roce.buffers: deep (without it: `buffers: lossy`)")
+    return PortNeeds(pause=settings.pause_thresholds() if settings.buffers == "pfc" else None)
+
+
+def timers(settings: RoceSettings) -> Iterator[SoftwareTimer]:
+    """The acknowledgement timeout."""
+    name = f"RoCE's acknowledgement timeout ({settings.timeout}, {settings.retries} retries)"
+    yield SoftwareTimer(name, settings.timeout_ns)
+
+
+def settings_words(settings: RoceSettings, time: TimeWords) -> str:
+    """`go-back-n, timeout 18 (1.07 s), 7 retries, congestion control dcqcn`."""
+    timeout = f"timeout {settings.timeout} ({time(settings.timeout_ns)}), {settings.retries} retries"
+    return f"{settings.recovery}, {timeout}, congestion control {settings.congestion_control}"
+
+
+ROCE = Transport(
+    "roce",
+    protocol="roce",
+    group="roce",
+    routings=(Routing.ECMP_STATIC, Routing.BGP),
+    layout=FabricLayout.FOLDED,
+    chooser=Chooser.SWITCH,
+    cost=Cost("roce", 50e-6, 140e-6, 20_000.0),
+    full_packet=full_packet,
+    called=called,
+    request=request,
+    counted={
+        "Retransmissions, by sender": "retransmitted",
+        "NAKs of a gap, by sender": "nacks_received",
+        "Timeouts, by sender": "timeouts",
+        "Congestion notifications, by sender": "cnps_received",
+        "Packets that endpoints refused, by receiver": "refused_* unknown_*",
+    },
+    answer_bytes=_HEADER_BYTES + _AETH_BYTES,
+    settings=RoceSettings,
+    needs=needs,
+    timers=timers,
+    settings_words=settings_words,
+    buffers=lambda settings: settings.buffers,
+    resends_all=lambda settings: settings.recovery == "go-back-n",
+    cut_by_marks=lambda settings: settings.congestion_control != "none",
+    timeout_code_ns=IB_TIMER_NS,
+)
