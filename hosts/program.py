@@ -19,7 +19,7 @@ from functools import partial
 
 from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
 from mrc_testbed.hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
-from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, RankPrograms, Report, StepReport, Transport
+from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, ProgramQps, RankPrograms, Report, StepReport
 from mrc_testbed.hosts.stream import Content, Incoming, Outgoing, StreamError
 
 SLICE_BYTES = 1 << 16
@@ -69,7 +69,7 @@ class Program:
     Raises ProgramError when an operation is unknown, has wrong arguments, or reaches outside its region.
     """
 
-    def __init__(self, job: RankPrograms, transport: Transport) -> None:
+    def __init__(self, job: RankPrograms, transport: ProgramQps) -> None:
         self._transport = transport
         self._data_seed = job.data_seed
         self._grain_ns = job.grain_ns

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from mrc_testbed.hosts.stream import GRAIN_NS, ReceivedInterval
 
 
-class Transport(Protocol):
+class ProgramQps(Protocol):
     """What a program needs from the endpoint, with QPs by the names that `open_qps` gave them."""
 
     def region(self, qp: str) -> memoryview:

@@ -133,7 +133,7 @@ def test_what_was_made_is_whole_and_a_torn_copy_is_not(tmp_path: Path) -> None:
 def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
     # Sources that mypyc is done with at once.
     shutil.rmtree(checkout / "testbed/virtual")
-    shutil.rmtree(checkout / "testbed/fabric")
+    shutil.rmtree(checkout / "testbed/switching")
     shutil.rmtree(checkout / "hosts")
     (checkout / "hosts").mkdir()
     for name in ("__init__.py", "compiled.py"):

@@ -9,6 +9,7 @@ import pytest
 
 from mrc_testbed.testbed import calibration, cpus
 from mrc_testbed.testbed.cpus import cgroup_quotas, usable_cpus
+from mrc_testbed.topos.cost import STANDARD_COST
 
 
 def files(tmp_path: Path, own: str, **content: str) -> tuple[Path, Path]:
@@ -47,10 +48,10 @@ def test_a_process_that_may_use_one_cpu_counts_one_and_expects_less(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(calibration, "load_calibration", lambda: None)
     assert usable_cpus() == calibration.machine()[1] == 8
-    with_two = calibration.machine_capacity("mrc").pps
+    with_two = calibration.machine_capacity(STANDARD_COST).pps
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
     assert usable_cpus() == calibration.machine()[1] == 1
-    assert calibration.machine_capacity("mrc").pps == with_two / 2
+    assert calibration.machine_capacity(STANDARD_COST).pps == with_two / 2
 
 
 def test_a_quota_below_one_cpu_is_still_one(monkeypatch: pytest.MonkeyPatch) -> None:

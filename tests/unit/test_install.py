@@ -75,7 +75,7 @@ def test_it_runs_from_where_it_is_installed(installed: Installed) -> None:
     program += "print(*(each.__path__ for each in (mrc_testbed, testbed, hosts, topos)))"
     folders = [[str(installed.package / name)] for name in ("", "testbed", "hosts", "topos")]
     assert installed.run("python", "-c", program) == f"{' '.join(map(str, folders))}\n"
-    program = "from mrc_testbed.testbed.scenario import shipped; print(shipped.FOLDER)"
+    program = "from mrc_testbed.testbed.scenario.load import shipped; print(shipped.FOLDER)"
     assert installed.run("python", "-c", program).strip() == str(installed.package / "scenarios")
 
 

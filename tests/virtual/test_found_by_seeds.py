@@ -100,6 +100,6 @@ def test_a_full_packet_through_slow_ports_is_no_timeout(tmp_path: Path) -> None:
 def test_what_holds_of_every_run_does_not_hold_with_wrong_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mrc_testbed.testbed.runner.setup.OF_ALL_PACKETS", ("payload_bytes",))
+    monkeypatch.setattr("mrc_testbed.testbed.transports.roce.OF_ALL_PACKETS", ("payload_bytes",))
     (wrong,) = wrong_with(load_scenario_text(CORRUPTED), tmp_path)
     assert wrong.startswith("all data arrived as sent: ")

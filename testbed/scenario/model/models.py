@@ -133,7 +133,7 @@ class Scenario(Model):
         examples=["{busy: 100us}", "{lateness: 0s}"],
     )
     transport: TransportWord = Field(
-        default=registry.USUAL,
+        default_factory=lambda: registry.USUAL,
         description="transport protocol of the hosts",
         examples=["roce"],
         json_schema_extra={"default": registry.USUAL.word},
