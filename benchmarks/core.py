@@ -15,8 +15,8 @@ import pstats
 from time import thread_time_ns
 
 from mrc_testbed.hosts.common.events import WriteCompleted
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.endpoint import Endpoint
 
 PLANES = 4
 UPLINKS = 8

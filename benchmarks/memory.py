@@ -14,8 +14,8 @@ import tracemalloc
 
 from benchmarks.core import BATCH, PLANES, PORT, T_NS, UPLINKS, drain, feed
 from mrc_testbed.hosts.common.events import WriteCompleted
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.endpoint import Endpoint
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.endpoint import Endpoint
 
 MESSAGE = 1 << 16
 REGION = 1 << 16

@@ -15,7 +15,8 @@ import cProfile
 import pstats
 from time import thread_time_ns
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.udp import PORT
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
@@ -40,16 +41,16 @@ class Sender:
         peer = plan.hosts[(host.index + SHAPE.hosts_per_t0) % SHAPE.hosts]
         self._ways = [(path.inner, PORT, path.id.flow_label, 0) for path in plan.paths(host, peer)]
         self.nic: Nic = fabric.attach(host.name, self._deliver, lambda plane, up: None)
-        self._data = memoryview(bytes([wire.WRITE_MIDDLE]) + bytes(4096 + 39))
+        self._data = memoryview(bytes([bth.WRITE_MIDDLE]) + bytes(4096 + 39))
         self._sack = memoryview(bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1))
         self._turn = self.received = 0
 
     def _deliver(self, at_ns: int, packet: bytes, source: int, label: int, port: int, traffic_class: int) -> None:
-        if packet[0] != wire.WRITE_MIDDLE:
+        if packet[0] != bth.WRITE_MIDDLE:
             return
         self.received += 1
         if self.received % PER_SACK == 0:
-            self.nic.send(self._sack, self._ways[self.received // PER_SACK % len(self._ways)], wire.CLASS_CONTROL)
+            self.nic.send(self._sack, self._ways[self.received // PER_SACK % len(self._ways)], bth.CLASS_CONTROL)
 
     def send(self) -> None:
         """A burst on every port."""

@@ -8,7 +8,7 @@ The key `plugins` of `configure` is a list of objects:
 installed package may stand instead of `file`. `"sha256"` beside `file` is that of the content which was checked: a file
 that has become another is refused. `congestion_control` and `ev_selection` of `configure` then take the
 name. A class with a dataclass `Keys` is called with an object of it as well, made of the values in `"keys"`. The
-Protocols are in hosts/core/cc/base.py and hosts/core/evselect/base.py. docs/examples has one of each.
+Protocols are in hosts/mrc/cc/base.py and hosts/mrc/evselect/base.py. docs/examples has one of each.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 from mrc_testbed.hosts.common.errors import PluginError
 from mrc_testbed.hosts.control import CommandError, text_in
-from mrc_testbed.hosts.core.cc import ALGORITHMS
-from mrc_testbed.hosts.core.evselect import SELECTIONS
-from mrc_testbed.hosts.core.plugins import Plugins
 from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
+from mrc_testbed.hosts.mrc.cc import ALGORITHMS
+from mrc_testbed.hosts.mrc.evselect import SELECTIONS
+from mrc_testbed.hosts.mrc.plugins import Plugins
 
 BUILT_IN: dict[str, Mapping[str, object]] = {"congestion_control": ALGORITHMS, "ev_selection": SELECTIONS}
 """By kind: the names that a plugin cannot have."""

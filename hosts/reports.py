@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from mrc_testbed.hosts.common.events import QpError
-from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.common.events import QpError, StallEnded
 from mrc_testbed.hosts.control import Fields
-from mrc_testbed.hosts.core.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
+from mrc_testbed.hosts.mrc.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
 from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
 
-Reported = EvChanged | FloorHeld | PlaneChanged | PortChanged | QpError | StallEnded
-"""Events that go to the runner; the others go to the program."""
 
+def describe(event: object, peers: Mapping[int, str], qps: Mapping[int, str]) -> tuple[str, Fields]:
+    """Name and fields of the line of an event that goes to the runner; the others go to the program.
 
-def describe(event: Reported, peers: Mapping[int, str], qps: Mapping[int, str]) -> tuple[str, Fields]:
-    """Name and fields of the line. `peers`: host number to name, `qps`: QP number to name."""
+    `peers`: host number to name, `qps`: QP number to name. Raises TypeError for what is no event.
+    """
     match event:
         case EvChanged():
             return "ev_state", _ev_state(event, peers[event.peer])
@@ -34,7 +33,7 @@ def describe(event: Reported, peers: Mapping[int, str], qps: Mapping[int, str]) 
             when = {"begin_ns": event.begin_ns, "end_ns": event.end_ns}
             return "stall", {"qp": qps[event.qpn], "peer": peers[event.peer], **when}
         case _:
-            assert_never(event)
+            raise TypeError(f"{event!r} is no event that a runner hears")
 
 
 def _ev_state(event: EvChanged, peer: str) -> Fields:

@@ -15,7 +15,6 @@ from mrc_testbed.hosts.common.errors import CoreError
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from mrc_testbed.hosts.configure import configured
 from mrc_testbed.hosts.control import CommandError, Fields, Request
-from mrc_testbed.hosts.core.events import Event
 from mrc_testbed.hosts.network import Network
 from mrc_testbed.hosts.operations import ProgramError
 from mrc_testbed.hosts.plugins import LoadedPlugins
@@ -107,7 +106,7 @@ class Session:
         if answer is not None:
             self._channel.send({"id": request_id, "ok": True, **answer})
 
-    def take_event(self, event: Event, now_ns: int) -> None:
+    def take_event(self, event: object, now_ns: int) -> None:
         """Pass on what the endpoint reports: to the program, or to the runner."""
         match event:
             case ImmediateDelivered():

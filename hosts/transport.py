@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
 from mrc_testbed.hosts.control import Fields
-from mrc_testbed.hosts.core.events import Event
 
 
 class LocalQp(Protocol):
@@ -79,8 +78,9 @@ class EndpointLike(Protocol):
     def next_timeout(self) -> int | None:
         """When to call `handle_timeout` or to send next at the latest; None: no need to."""
 
-    def poll_event(self) -> Event | None:
-        """Next event, oldest first; None when there is none."""
+    def poll_event(self) -> object | None:
+        """Next event, oldest first; None when there is none. It is one of hosts/common/events.py, or of the protocol's
+        own that hosts/reports.py knows."""
 
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""

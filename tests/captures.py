@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.topos import usid
 from tests.vectors import VECTORS
 

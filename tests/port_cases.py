@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_counts import PortCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule
@@ -22,20 +23,20 @@ PAYLOAD = 4096
 CORE_LINK, CORE = "p0-t0-0:p0-t1-0", ("p0-t0-0", "up0")
 LAST_LINK, LAST = "h2:p0-t0-1", ("p0-t0-1", "down0")
 """Two links of the way, and the ports at which packets wait for them."""
-CONTROL = wire.CLASS_CONTROL
-NOT_CAPABLE = wire.CLASS_TRIMMABLE & ~wire.ECN_MASK
+CONTROL = bth.CLASS_CONTROL
+NOT_CAPABLE = wire.CLASS_TRIMMABLE & ~bth.ECN_MASK
 DEEP = PortThresholds(drop=64)
 
 
-def mrc_packet(number: int, opcode: int = wire.WRITE_MIDDLE, payload: int = PAYLOAD, fill: int = 0x5A) -> bytes:
+def mrc_packet(number: int, opcode: int = bth.WRITE_MIDDLE, payload: int = PAYLOAD, fill: int = 0x5A) -> bytes:
     """A sealed data packet with PSN `number`, every header field distinct from zero."""
     buffer = memoryview(bytearray(payload + wire.MAX_HEADER_BYTES))
-    immediate = 0xA1B2C3D4 if opcode in wire.HAS_IMMEDIATE else None
+    immediate = 0xA1B2C3D4 if opcode in bth.HAS_IMMEDIATE else None
     size = wire.emit_data(
         buffer, opcode, 0x123456, wire.TIMESTAMP | number, 0x1122, 0x3344, 0x5566, 0x0102030405060708, 0x99AABBCC,
         0x00DDEEFF, memoryview(bytes([fill]) * payload), immediate,
     )  # fmt: skip
-    wire.seal(buffer, size)
+    bth.seal(buffer, size)
     return bytes(buffer[:size])
 
 
@@ -71,7 +72,7 @@ class Burst:
     trimmed: int = 0
     dropped: int = 0
     marked: range = range(1)
-    opcode: int = wire.WRITE_MIDDLE
+    opcode: int = bth.WRITE_MIDDLE
     traffic_class: int = wire.CLASS_TRIMMABLE
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
     plain: bool = False
@@ -99,7 +100,7 @@ class Burst:
         assert len(whole) == counts.out_passed
         for one in whole:
             assert one.data == sent[one.number]
-            assert one.traffic_class in (self.traffic_class, self.traffic_class | wire.ECN_CE)
+            assert one.traffic_class in (self.traffic_class, self.traffic_class | bth.ECN_CE)
         marked = sum(one.traffic_class != self.traffic_class for one in whole)
         assert marked == counts.out_marked
         assert marked in self.marked
@@ -107,11 +108,11 @@ class Burst:
             self._check_cut(one, sent[one.number])
 
     def _check_cut(self, one: Arrived, sent: bytes) -> None:
-        keep = wire.DATA_HEADER_BYTES + (wire.IMMEDIATE_BYTES if self.opcode in wire.HAS_IMMEDIATE else 0)
+        keep = wire.DATA_HEADER_BYTES + (bth.IMMEDIATE_BYTES if self.opcode in bth.HAS_IMMEDIATE else 0)
         assert one.data == sent[:keep]
         assert wire.check_trimmed(memoryview(one.data)) is None
         dscp = wire.DSCP_TRIMMED if self.link == CORE_LINK else wire.DSCP_TRIMMED_LASTHOP
-        assert one.traffic_class == dscp << 2 | self.traffic_class & wire.ECN_MASK
+        assert one.traffic_class == dscp << 2 | self.traffic_class & bth.ECN_MASK
 
 
 def _trims(name: str, opcode: int, traffic_class: int) -> tuple[Burst, Burst]:
@@ -130,9 +131,9 @@ BURSTS = (
     Burst("the ramp marks", CORE_LINK, 2_500_000, 15, 15, marked=range(3, 12)),
     Burst("what is not capable is not marked", CORE_LINK, 2_500_000, 15, 15, traffic_class=NOT_CAPABLE),
     Burst("the last hop does not mark", LAST_LINK, 2_500_000, 20, 20),
-    *_trims("trimmed", wire.WRITE_MIDDLE, wire.CLASS_TRIMMABLE),
-    *_trims("trimmed behind its immediate", wire.WRITE_LAST_IMM, wire.CLASS_TRIMMABLE_RETX),
-    *_trims("trimmed, only with immediate", wire.WRITE_ONLY_IMM, wire.CLASS_TRIMMABLE),
+    *_trims("trimmed", bth.WRITE_MIDDLE, wire.CLASS_TRIMMABLE),
+    *_trims("trimmed behind its immediate", bth.WRITE_LAST_IMM, wire.CLASS_TRIMMABLE_RETX),
+    *_trims("trimmed, only with immediate", bth.WRITE_ONLY_IMM, wire.CLASS_TRIMMABLE),
     # 3 BDP are 1.5 s at 1 Mb/s.
     Burst(
         "what cannot be trimmed is dropped", CORE_LINK, 1_000_000, 60, 47, dropped=13, marked=range(34, 44),
@@ -150,7 +151,7 @@ PLAIN_BURSTS = (
     Burst("a deep one only marks", CORE_LINK, 1_000_000, 60, 60, marked=range(47, 57), thresholds=DEEP, **_PLAIN),
     Burst(
         "what is not capable is not marked", CORE_LINK, 1_000_000, 60, 48, dropped=12,
-        **_PLAIN | {"traffic_class": rc.CLASS_DATA & ~wire.ECN_MASK},
+        **_PLAIN | {"traffic_class": rc.CLASS_DATA & ~bth.ECN_MASK},
     ),
     Burst("the last hop does not mark", LAST_LINK, 1_000_000, 60, 48, dropped=12, **_PLAIN),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the Lua dissector in real tshark says of a capture, beside what hosts/wire.py parses from the same file."""
+"""What the Lua dissector in real tshark says of a capture, beside what hosts/mrc/wire.py parses from the same file."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def read_fields(text: str) -> list[dict[str, Any]]:
 
 
 def parsed(capture: Path) -> list[dict[str, Any]]:
-    """The same from hosts/wire.py."""
+    """The same from hosts/mrc/wire.py."""
     frames = [frame for frame in map(unwrap, CaptureReader(capture)) if isinstance(frame, Frame)]
     return [_expected(packet) for packet in map(parse, frames) if isinstance(packet, Packet)]
 

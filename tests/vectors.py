@@ -1,8 +1,8 @@
 """One packet of every type, written by hand byte by byte from the layouts that the specification's readers give.
 
-Each is given three times: as bytes, as the arguments with which `hosts/wire.py` must emit it, and as the header fields
-that the scapy layers must find in it. Data without TSETH is only ever received. Digits are grouped by field and `|`
-ends a header.
+Each is given three times: as bytes, as the arguments with which `hosts/mrc/wire.py` must emit it, and as the header
+fields that the scapy layers must find in it. Data without TSETH is only ever received. Digits are grouped by field and
+`|` ends a header.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 
-A, RTX, TS = wire.ACK_REQUEST, wire.RETRANSMISSION, wire.TIMESTAMP
+A, RTX, TS = bth.ACK_REQUEST, wire.RETRANSMISSION, wire.TIMESTAMP
 Fields = dict[str, dict[str, Any]]
 
 
@@ -48,7 +49,7 @@ VECTORS = {
         "| 0102 0304 | 1234 8001"  # METH: RQMSN, MSN; TSETH: time, tsr and ftype
         "| 1122334455667788 99aabbcc 00002000"  # RETH: address, rkey, length of the operation
         "| 0011223344556677 | 00000000",
-        (wire.WRITE_FIRST, 0x123, TS | 0xFFFFFE, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 0x2000),
+        (bth.WRITE_FIRST, 0x123, TS | 0xFFFFFE, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 0x2000),
         bytes.fromhex("0011223344556677"),
         None,
         {
@@ -61,7 +62,7 @@ VECTORS = {
     "write middle, retransmitted": data(
         "c7 00 ffff 00 000123 30 ffffff"  # RTX, TS
         "| 0000 0007 | ffff 8001 | 0000001000000000 00000001 ffffffff | aaaaaaaa | 00000000",
-        (wire.WRITE_MIDDLE, 0x123, RTX | TS | 0xFFFFFF, 0, 7, 0xFFFF, 0x1000000000, 1, 0xFFFFFFFF),
+        (bth.WRITE_MIDDLE, 0x123, RTX | TS | 0xFFFFFF, 0, 7, 0xFFFF, 0x1000000000, 1, 0xFFFFFFFF),
         b"\xaa" * 4,
         None,
         {
@@ -74,7 +75,7 @@ VECTORS = {
     "write last, asking for an acknowledgement": data(
         "c8 20 ffff 00 ffffff 90 000000"  # 2 bytes of padding; A, TS
         "| 0000 0007 | 0001 8001 | 0000000000000001 00000002 00000003 | bbcc 0000 | 00000000",
-        (wire.WRITE_LAST, 0xFFFFFF, A | TS, 0, 7, 1, 1, 2, 3),
+        (bth.WRITE_LAST, 0xFFFFFF, A | TS, 0, 7, 1, 1, 2, 3),
         b"\xbb\xcc",
         None,
         {
@@ -88,7 +89,7 @@ VECTORS = {
         "c9 10 ffff 00 000010 10 000005 | 0008 0009 | 0000 8001 | 0000000000000000 00000000 00000007"
         "| 01020304 | 61626300"  # immediate; payload and 1 byte of padding
         "| 00000000",
-        (wire.WRITE_LAST_IMM, 0x10, TS | 5, 8, 9, 0, 0, 0, 7),
+        (bth.WRITE_LAST_IMM, 0x10, TS | 5, 8, 9, 0, 0, 0, 7),
         b"abc",
         0x1020304,
         {
@@ -101,7 +102,7 @@ VECTORS = {
     "write only": data(
         "ca 00 ffff 00 000010 10 000006 | 0000 000a | 0000 8001 | 0000000000000000 00000000 00000004"
         "| 61626364 | 00000000",
-        (wire.WRITE_ONLY, 0x10, TS | 6, 0, 10, 0, 0, 0, 4),
+        (bth.WRITE_ONLY, 0x10, TS | 6, 0, 10, 0, 0, 0, 4),
         b"abcd",
         None,
         {
@@ -114,7 +115,7 @@ VECTORS = {
     "write only with immediate": data(
         "cb 30 ffff 00 000123 b0 abcdef"  # 3 bytes of padding; A, RTX, TS
         "| 0102 0304 | 1234 8001 | 1122334455667788 99aabbcc 00000005 | deadbeef | 6162636465 000000 | 00000000",
-        (wire.WRITE_ONLY_IMM, 0x123, A | RTX | TS | 0xABCDEF, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 5),
+        (bth.WRITE_ONLY_IMM, 0x123, A | RTX | TS | 0xABCDEF, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 5),
         b"abcde",
         0xDEADBEEF,
         {
@@ -152,12 +153,12 @@ VECTORS = {
     ),
     "transport ack": Vector(
         "d1 00 ffff 00 000123 00 000041 | 1f 000009 | 00000000",
-        (wire.emit_ack, (0x123, 0x41, wire.AETH_ACK, 9)),
+        (wire.emit_ack, (0x123, 0x41, bth.AETH_ACK, 9)),
         {"BTH": {"opcode": 0xD1, "dqpn": 0x123, "psn": 0x41}, "AETH": {"syndrome": 0x1F, "msn": 9}},
     ),
     "transport nak": Vector(
         "d1 00 ffff 00 000123 00 000041 | 62 00ffff | 00000000",  # remote access error
-        (wire.emit_ack, (0x123, 0x41, wire.AETH_NAK_REMOTE_ACCESS, 0xFFFF)),
+        (wire.emit_ack, (0x123, 0x41, bth.AETH_NAK_REMOTE_ACCESS, 0xFFFF)),
         {"BTH": {"opcode": 0xD1, "dqpn": 0x123, "psn": 0x41}, "AETH": {"syndrome": 0x62, "msn": 0xFFFF}},
     ),
     "port status update": Vector(

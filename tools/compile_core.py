@@ -32,10 +32,10 @@ from mrc_testbed.testbed.cpus import usable_cpus  # noqa: E402
 HEADERS = sysconfig.get_paths()["include"]
 FLAGS = ("-shared", "-fPIC", "-O2", "-DNDEBUG", "-fwrapv", "-w")
 PACKAGE = "mrc_testbed"
-ROOMS = ("hosts/common/", "hosts/core/", "hosts/rc/")
+ROOMS = ("hosts/common/", "hosts/mrc/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
-    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp", "wire")
+    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp")
 )
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 VIRTUAL = tuple(
@@ -44,10 +44,12 @@ VIRTUAL = tuple(
 )
 """The same of the network in virtual time."""
 INTERPRETED = (
-    *("hosts/core/views.py", "hosts/core/cc/base.py", "hosts/core/evselect/base.py"),
-    *("hosts/core/evselect/guard.py", "hosts/core/qp.py"),
+    *("hosts/mrc/views.py", "hosts/mrc/cc/base.py", "hosts/mrc/evselect/base.py"),
+    *("hosts/mrc/evselect/guard.py", "hosts/mrc/qp.py"),
+    *("hosts/mrc/transport.py", "hosts/mrc/settings.py", "hosts/mrc/denylist.py", "hosts/rc/transport.py"),
 )
-"""Protocols, which classes of plugins may inherit from; what assigns its own methods, and what deletes attributes."""
+"""Protocols, which classes of plugins may inherit from; what assigns its own methods, and what deletes attributes; what
+runs once, when a daemon is configured."""
 INHERITED = ("Adaptive", "Counted", "EndpointBase", "FixedWindow", "Nscc", "QpLife", "Rotation", "Spec")
 """Classes that plugins inherit from, or another transport, which stays Python."""
 KEPT = 4

@@ -1,6 +1,6 @@
 """A congestion control as a plugin: a fixed share of the ports' rate, whatever the network says.
 
-A window of rate x smoothed round trip makes the rate, whatever queues there are. See hosts/core/cc/base.py.
+A window of rate x smoothed round trip makes the rate, whatever queues there are. See hosts/mrc/cc/base.py.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """An EV selection as a plugin: every packet takes an EV drawn at random, whatever became of the packets before.
 
-The Protocol is `EvSelection` in hosts/core/evselect/base.py.
+The Protocol is `EvSelection` in hosts/mrc/evselect/base.py.
 """
 
-from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection
+from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE, EvSelection
 
 
 class RandomSpray(EvSelection):

@@ -43,3 +43,17 @@ class QpError:
     qpn: int
     peer: int
     reason: str
+
+
+@dataclass(slots=True)
+class StallEnded:
+    """A QP delivered nothing from `begin_ns` to `end_ns`, when something was acknowledged again."""
+
+    qpn: int
+    peer: int
+    begin_ns: int
+    end_ns: int
+
+
+QpEvent = ImmediateDelivered | WriteCompleted | QpError | StallEnded
+"""What endpoints of all transports say."""

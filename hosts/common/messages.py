@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 
 
 class Message:
@@ -28,10 +28,10 @@ class Message:
     def opcode(self, index: int) -> int:
         """Opcode of packet `index`."""
         if index < self.last_index:
-            return wire.WRITE_MIDDLE if index else wire.WRITE_FIRST
+            return bth.WRITE_MIDDLE if index else bth.WRITE_FIRST
         if self.immediate is None:
-            return wire.WRITE_LAST if index else wire.WRITE_ONLY
-        return wire.WRITE_LAST_IMM if index else wire.WRITE_ONLY_IMM
+            return bth.WRITE_LAST if index else bth.WRITE_ONLY
+        return bth.WRITE_LAST_IMM if index else bth.WRITE_ONLY_IMM
 
 
 NO_MESSAGE = Message(memoryview(b""), 0, 0, None, 1)

@@ -7,9 +7,9 @@ Every kind of endpoint keeps a `StallWatch` a QP and tells it three things: `pos
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from mrc_testbed.hosts.common.events import StallEnded
 from mrc_testbed.hosts.common.timers import NEVER
 
 LEAST_STALL_NS = 20_000_000
@@ -20,16 +20,6 @@ def least_stall_ns(rtt_ns: int, speed: int = 1) -> int:
     """A silence is a stall when it lasts longer than this: two round trips T, or 20 ms. `speed`: how many times faster
     than usual the network is, so that the machine that computes it has no part in silences."""
     return max(2 * rtt_ns, LEAST_STALL_NS // speed)
-
-
-@dataclass(slots=True)
-class StallEnded:
-    """A QP delivered nothing from `begin_ns` to `end_ns`, when something was acknowledged again."""
-
-    qpn: int
-    peer: int
-    begin_ns: int
-    end_ns: int
 
 
 class StallSink(Protocol):

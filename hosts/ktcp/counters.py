@@ -27,7 +27,7 @@ class TcpCounters:
 
 
 def summed(counters: TcpCounters, connections: Iterable[TcpInfo]) -> dict[str, int]:
-    """All counts, flat. `connections`: of all there ever were. Names as in hosts/core/counters.py where they mean the
+    """All counts, flat. `connections`: of all there ever were. Names as in hosts/mrc/counters.py where they mean the
     same; bytes include the headers of frames, on both sides of `bytes_sent` over `bytes_delivered`."""
     infos = list(connections)
     timeouts = [info.timeouts for info in infos if info.timeouts is not None]

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.events import QpEvent
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.qpstate import QpInput
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER
-from mrc_testbed.hosts.core.events import Event
 from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
 from mrc_testbed.hosts.ktcp.connection import Connection, ConnectionEnded, text_of
 from mrc_testbed.hosts.ktcp.counters import TcpCounters, packets_of, summed
@@ -80,7 +80,7 @@ class TcpEndpoint:
         """Connections for QPs that do not know their peer's side yet."""
         self._dirty: dict[int, TcpQp] = {}
         """QPs that may have something to send."""
-        self._events: deque[Event] = deque()
+        self._events: deque[QpEvent] = deque()
         self._counters = TcpCounters()
         self._ended: list[tuple[int, TcpInfo]] = []
         """Last figures of connections that are gone, with the number of their QP."""
@@ -341,7 +341,7 @@ class TcpEndpoint:
 
     # --- output ---
 
-    def poll_event(self) -> Event | None:
+    def poll_event(self) -> QpEvent | None:
         """Next event, oldest first; None when there is none."""
         return self._events.popleft() if self._events else None
 

@@ -6,13 +6,12 @@ import socket
 from collections import deque
 
 from mrc_testbed.hosts.common.errors import QpStateError
-from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, QpEvent, WriteCompleted
 from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.qpstate import TRANSITIONS, QpInput, QpState
 from mrc_testbed.hosts.common.stalls import StallWatch
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.common.transitions import step
-from mrc_testbed.hosts.core.events import Event
 from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
 from mrc_testbed.hosts.ktcp.connection import NOTHING, Connection
 from mrc_testbed.hosts.ktcp.counters import TcpCounters
@@ -27,7 +26,7 @@ class TcpQp:
         peer: int,
         attributes: TcpQpAttributes,
         watch: StallWatch,
-        events: deque[Event],
+        events: deque[QpEvent],
         counters: TcpCounters,
     ) -> None:
         self.peer = peer

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
-from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, StallEnded, WriteCompleted
 from mrc_testbed.hosts.common.pacer import Pacer
-from mrc_testbed.hosts.common.stalls import StallEnded
 from mrc_testbed.hosts.common.timers import Timers
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcConfig

@@ -1,13 +1,13 @@
-"""Every count a RoCE-like endpoint keeps, by names of `mrc_testbed.hosts.core.counters` where they mean the same."""
+"""Every count a RoCE-like endpoint keeps, by names of `mrc_testbed.hosts.mrc.counters` where they mean the same."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
 
+from mrc_testbed.hosts.common.bth import Refusal
 from mrc_testbed.hosts.common.counting import Counted
 from mrc_testbed.hosts.rc.reasons import RcIgnored
-from mrc_testbed.hosts.wire import Refusal
 
 
 def _per_refusal() -> dict[Enum, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
@@ -29,7 +29,7 @@ REGION_SPACING = 1 << 32
 class RcEndpoint(EndpointBase[RcContext]):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
-    Driven as `mrc_testbed.hosts.core.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
+    Driven as `mrc_testbed.hosts.mrc.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
@@ -184,7 +184,7 @@ class RcEndpoint(EndpointBase[RcContext]):
         if peer not in self._peers:
             counters.refuse(RcIgnored.UNKNOWN_PEER)
             return
-        # `mrc_testbed.hosts.wire.destination_qpn`, without the price of a call for every packet.
+        # `mrc_testbed.hosts.mrc.wire.destination_qpn`, without the price of a call for every packet.
         qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
         if qp is None:
             counters.refuse(RcIgnored.UNKNOWN_QP)
@@ -193,7 +193,7 @@ class RcEndpoint(EndpointBase[RcContext]):
         elif not qp.live or qp.responder is None or qp.requester is None:
             counters.refuse(RcIgnored.QP_STATE)
         elif view[0] <= wire.WRITE_ONLY_IMM:
-            qp.responder.on_data(view, traffic_class & shared.ECN_MASK == shared.ECN_CE, arrival_ns, now_ns)
+            qp.responder.on_data(view, traffic_class & bth.ECN_MASK == bth.ECN_CE, arrival_ns, now_ns)
         elif view[0] == wire.ACKNOWLEDGE:
             _, psn, syndrome, named = wire.parse_ack(view)
             qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
@@ -217,7 +217,7 @@ class RcEndpoint(EndpointBase[RcContext]):
             (plane, token), emit, arguments = context.control.popleft()
             size = emit(buffer, *arguments)
             context.pacer.charge(plane, size, now_ns)
-            packet = size, token, shared.CLASS_CONTROL
+            packet = size, token, bth.CLASS_CONTROL
         elif now_ns < context.blocked_until:
             return None
         else:
@@ -226,7 +226,7 @@ class RcEndpoint(EndpointBase[RcContext]):
                 return None
             packet = data
         if self._config.icrc:
-            shared.seal(buffer, packet[0])
+            bth.seal(buffer, packet[0])
         return packet
 
     def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:

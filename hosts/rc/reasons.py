@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import QpFailure
 
 
@@ -29,13 +29,13 @@ class RcIgnored(Enum):
 
 
 REFUSED_REQUESTS = {
-    RcIgnored.REMOTE_ACCESS: (wire.AETH_NAK_REMOTE_ACCESS, QpFailure.PEER_OUTSIDE_REGION),
-    RcIgnored.OUT_OF_MESSAGE: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
-    RcIgnored.WRONG_LENGTH: (wire.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    RcIgnored.REMOTE_ACCESS: (bth.AETH_NAK_REMOTE_ACCESS, QpFailure.PEER_OUTSIDE_REGION),
+    RcIgnored.OUT_OF_MESSAGE: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    RcIgnored.WRONG_LENGTH: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
 }
 """Requests that end a QP: what the peer is told, and what this side's QP fails with."""
 NAK_FAILURES = {
-    wire.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
-    wire.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
-    wire.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
+    bth.AETH_NAK_INVALID_REQUEST: QpFailure.INVALID_REQUEST,
+    bth.AETH_NAK_REMOTE_ACCESS: QpFailure.REMOTE_ACCESS,
+    bth.AETH_NAK_REMOTE_OPERATION: QpFailure.REMOTE_OPERATION,
 }

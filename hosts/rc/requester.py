@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
 from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, unwrap
@@ -193,10 +193,10 @@ class Requester:
             counters.retransmitted += 1
         index = seq - message.first
         self.ready = self.can_send()
-        bits = self._initial_psn + seq & shared.PSN_MASK
+        bits = self._initial_psn + seq & bth.PSN_MASK
         self._unasked += 1
         if index == message.last_index or not self.ready or self._ack_comes_late(now_ns):
-            bits |= shared.ACK_REQUEST
+            bits |= bth.ACK_REQUEST
             self._asked(now_ns)
             if new and self._timed_seq == NEVER:
                 self._timed_seq, self._timed_ns = seq, now_ns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
 from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.psn import HALF, MASK, STRANGE
@@ -164,7 +164,7 @@ class Responder:
 
     def _count_for_ack(self, packets: int, bits: int) -> None:
         self._since_ack += packets
-        if self._since_ack >= ACK_EVERY or bits & shared.ACK_REQUEST:
+        if self._since_ack >= ACK_EVERY or bits & bth.ACK_REQUEST:
             self._queue_ack()
 
     def _queue_ack(self) -> None:

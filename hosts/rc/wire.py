@@ -5,7 +5,7 @@ in FIRST and ONLY | ImmDt 4 | payload, padded to 4 | ICRC 4`, an acknowledgement
 notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective recovery every data packet
 has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
 
-As in `mrc_testbed.hosts.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP
+As in `mrc_testbed.hosts.mrc.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP
 payload alone.
 """
 
@@ -13,9 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
-from zlib import crc32
 
-from mrc_testbed.hosts.wire import BTH_BYTES, ICRC_BYTES, PKEY, QPN_MASK, Refusal
+from mrc_testbed.hosts.common.bth import (
+    BTH_BYTES,
+    ICRC_BYTES,
+    IMMEDIATE_BYTES,
+    PKEY,
+    QPN_MASK,
+    Refusal,
+    close,
+    has_icrc,
+)
 
 UDP_PORT = 4791
 FRAME_BYTES = 14 + 40 + 8
@@ -31,7 +39,7 @@ WRITE_ONLY_IMM = 0x0B
 ACKNOWLEDGE = 0x11
 CNP = 0x81
 OPERATION_MASK = 0x1F
-"""MRC's opcodes name the same operations in a transport of their own (`mrc_testbed.hosts.wire`)."""
+"""MRC's opcodes name the same operations in a transport of their own (`mrc_testbed.hosts.mrc.wire`)."""
 BEGINS_MESSAGE = frozenset({WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMM})
 ENDS_MESSAGE = frozenset({WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM})
 HAS_IMMEDIATE = frozenset({WRITE_LAST_IMM, WRITE_ONLY_IMM})
@@ -48,7 +56,6 @@ CLASS_DATA = 26 << 2 | 2
 ACK_BYTES = 20
 CNP_BYTES = 32
 RETH_BYTES = 16
-IMMEDIATE_BYTES = 4
 _BECN = 1 << 30
 """Bit of the word that QPN sits in: this is a congestion notification."""
 
@@ -96,7 +103,7 @@ def check(view: memoryview, with_icrc: bool, overheads: Sequence[int]) -> Refusa
             return Refusal.UNKNOWN_OPCODE
         if size != expected:
             return Refusal.BAD_LENGTH
-    if with_icrc and crc32(view[:-ICRC_BYTES]) != _WORD.unpack_from(view, size - ICRC_BYTES)[0]:
+    if with_icrc and not has_icrc(view):
         return Refusal.BAD_ICRC
     return None
 
@@ -111,8 +118,7 @@ def emit_data(
     immediate: int | None,
 ) -> int:
     """Data packet; returns its size. `reth`: address, rkey, DMA length, None in a packet without one."""
-    n = len(payload)
-    pad = -n & 3
+    pad = -len(payload) & 3
     if reth is None:
         _BTH.pack_into(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn)
         start = BTH_BYTES
@@ -122,13 +128,7 @@ def emit_data(
     if immediate is not None:
         _WORD.pack_into(buffer, start, immediate)
         start += IMMEDIATE_BYTES
-    end = start + n
-    buffer[start:end] = payload
-    if pad:
-        buffer[end : end + pad] = bytes(pad)
-        end += pad
-    _WORD.pack_into(buffer, end, 0)
-    return end + ICRC_BYTES
+    return close(buffer, start, payload, pad)
 
 
 def bits_and_psn(view: memoryview) -> int:

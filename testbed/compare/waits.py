@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
-from mrc_testbed.hosts.core.timing import FLOOR_NS
+from mrc_testbed.hosts.mrc.timing import FLOOR_NS
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.outage import stall_span, stalls
 from mrc_testbed.testbed.checks.record import RunRecord

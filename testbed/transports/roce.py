@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mrc_testbed.hosts.settings import OF_ALL_PACKETS
+from mrc_testbed.hosts.mrc.settings import OF_ALL_PACKETS
 from mrc_testbed.testbed.scenario.text.fields import Level, Model, Whole, given, refuse, usual
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, PortNeeds, SoftwareTimer, TimeWords, Transport

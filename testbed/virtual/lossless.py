@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
@@ -149,8 +149,8 @@ class LosslessPort(Port):
         """The verdict on data that comes from another port of this switch."""
         if entrance.held_bytes + packet.size_bytes > self._pause_rules.room_bytes:
             return DROPPED
-        if packet.traffic_class & wire.ECN_MASK and self._marks():
-            packet.traffic_class |= wire.ECN_CE
+        if packet.traffic_class & bth.ECN_MASK and self._marks():
+            packet.traffic_class |= bth.ECN_CE
             return CHANGED
         return PASSED
 

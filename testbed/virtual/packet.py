@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
 
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
 
 DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED, CONTROL))
 """Where the verdicts on a class begin in the counts of a port."""
-_DSCP_CONTROL = wire.CLASS_CONTROL >> 2
+_DSCP_CONTROL = bth.CLASS_CONTROL >> 2
 _TRIMMABLE = frozenset({wire.CLASS_TRIMMABLE >> 2, wire.CLASS_TRIMMABLE_RETX >> 2})
 
 
 def _mrc_header_bytes(opcode: int) -> int:
     """Of a data packet; 0 for what is none."""
-    if not wire.WRITE_FIRST <= opcode <= wire.LAST_DATA_OPCODE:
+    if not bth.WRITE_FIRST <= opcode <= wire.LAST_DATA_OPCODE:
         return 0
-    return wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES * (opcode in wire.HAS_IMMEDIATE)
+    return wire.DATA_HEADER_BYTES + bth.IMMEDIATE_BYTES * (opcode in bth.HAS_IMMEDIATE)
 
 
 _MRC_HEADER_BYTES = [_mrc_header_bytes(opcode) for opcode in range(256)]
-_RC_HEADER_BYTES = wire.BTH_BYTES + rc.RETH_BYTES + rc.IMMEDIATE_BYTES
+_RC_HEADER_BYTES = bth.BTH_BYTES + rc.RETH_BYTES + bth.IMMEDIATE_BYTES
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +104,7 @@ class MrcHeaders:
     def payload(self, packet: VirtualPacket) -> range:
         """All but headers and ICRC."""
         start = _MRC_HEADER_BYTES[packet.data[0]]
-        return range(start, len(packet.data) - wire.ICRC_BYTES) if start else range(0)
+        return range(start, len(packet.data) - bth.ICRC_BYTES) if start else range(0)
 
 
 class PlainHeaders:
@@ -123,4 +124,4 @@ class PlainHeaders:
 
     def payload(self, packet: VirtualPacket) -> range:
         """What is past all headers that a packet may have, but for the ICRC."""
-        return range(_RC_HEADER_BYTES, len(packet.data) - wire.ICRC_BYTES)
+        return range(_RC_HEADER_BYTES, len(packet.data) - bth.ICRC_BYTES)

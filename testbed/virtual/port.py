@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from math import gcd
 from random import Random
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
@@ -224,8 +225,8 @@ class Port:
         if backlog_ns > self._trim_ns and (bare_bytes := self._headers.bare_bytes(packet)):
             self._trim(packet, bare_bytes)
             return CUT
-        if packet.traffic_class & wire.ECN_MASK and self._in_ramp(backlog_ns):
-            packet.traffic_class |= wire.ECN_CE
+        if packet.traffic_class & bth.ECN_MASK and self._in_ramp(backlog_ns):
+            packet.traffic_class |= bth.ECN_CE
             return CHANGED
         return PASSED
 
@@ -239,7 +240,7 @@ class Port:
 
     def _trim(self, packet: VirtualPacket, bare_bytes: int) -> None:
         dscp = wire.DSCP_TRIMMED_LASTHOP if self._limits.levels.last_hop else wire.DSCP_TRIMMED
-        packet.traffic_class = dscp << 2 | packet.traffic_class & wire.ECN_MASK
+        packet.traffic_class = dscp << 2 | packet.traffic_class & bth.ECN_MASK
         packet.data = packet.data[:bare_bytes]
         packet.size_bytes = self._headers.frame_bytes + bare_bytes
         packet.row, packet.high = TRIMMED_ROW, True

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview.names import OPCODES
 from mrc_testbed.testbed.wireview.record import LINK_ETHERNET, LINK_IPV6, LINK_RAW, LINK_SLL, LINK_SLL2, Record
 
@@ -103,7 +104,7 @@ def _ipv6_at(record: Record) -> int | Foreign:
 
 def _looks_like_mrc(payload: memoryview) -> bool:
     """By opcode, version and P_Key, as the Wireshark dissector knows it on other ports."""
-    known = len(payload) >= wire.BTH_BYTES + wire.ICRC_BYTES and payload[0] in OPCODES
+    known = len(payload) >= bth.BTH_BYTES + bth.ICRC_BYTES and payload[0] in OPCODES
     return known and not payload[1] & 0xF and bytes(payload[2:4]) == _PKEY
 
 

@@ -1,4 +1,4 @@
-"""Scapy layers for every MRC header (spec, section 7, as its readers give it), not written from `hosts/wire.py`.
+"""Scapy layers for every MRC header (spec, section 7, as its readers give it), not written from `hosts/mrc/wire.py`.
 
 So they can serve as an oracle for it. Importing this module binds BTH to UDP destination port 4791, for building and
 dissecting. `BTH(opcode=...)` computes pad count and ICRC unless they are given.

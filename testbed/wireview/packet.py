@@ -1,4 +1,4 @@
-"""One packet as named values, parsed by `hosts/wire.py` or `hosts/rc/wire.py`: what `mrc-testbed decode` shows.
+"""One packet as named values, parsed by `hosts/mrc/wire.py` or `hosts/rc/wire.py`: what `mrc-testbed decode` shows.
 
 PSNs and byte counts are plain numbers, EVs the text `plane/uplink`, codes their names, or hex where unknown.
 """
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview import roce
 from mrc_testbed.testbed.wireview.frame import MRC_PORT, Foreign, Frame
 from mrc_testbed.testbed.wireview.names import (
@@ -25,7 +26,7 @@ from mrc_testbed.testbed.wireview.names import (
 from mrc_testbed.testbed.wireview.runs import runs
 
 FieldValues = dict[str, Any]
-_MARKED = {wire.Refusal.BAD_ICRC: ("wrong ICRC",)}
+_MARKED = {bth.Refusal.BAD_ICRC: ("wrong ICRC",)}
 """What hinders nobody from reading the packet, and its marks."""
 
 
@@ -53,9 +54,9 @@ class Packet:
         return self.opcode <= wire.LAST_DATA_OPCODE
 
 
-def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
-    """The packet, or why `hosts/wire.py` refuses it. A trimmed or cut data packet needs its headers only; a wrong ICRC,
-    or another UDP port, is a mark."""
+def parse(frame: Frame) -> Packet | bth.Refusal | Foreign:
+    """The packet, or why `hosts/mrc/wire.py` refuses it. A trimmed or cut data packet needs its headers only; a wrong
+    ICRC, or another UDP port, is a mark."""
     found = _parsed(frame)
     if frame.port == MRC_PORT:
         return found
@@ -66,7 +67,7 @@ def parse(frame: Frame) -> Packet | wire.Refusal | Foreign:
     )
 
 
-def _parsed(frame: Frame) -> Packet | wire.Refusal | Foreign:
+def _parsed(frame: Frame) -> Packet | bth.Refusal | Foreign:
     view = frame.payload
     if view and view[0] in RC_OPCODES:
         return _parse_roce(frame)
@@ -81,7 +82,7 @@ def _parsed(frame: Frame) -> Packet | wire.Refusal | Foreign:
     return Packet(frame, opcode, ev, _PARSERS.get(opcode, _data)(view, frame), _marks(refusal))
 
 
-def _parse_roce(frame: Frame) -> Packet | wire.Refusal:
+def _parse_roce(frame: Frame) -> Packet | bth.Refusal:
     view = frame.payload
     refusal = roce.refusal_of(view, frame.cut, _has_icrc(view))
     if refusal and refusal not in _MARKED:
@@ -89,12 +90,12 @@ def _parse_roce(frame: Frame) -> Packet | wire.Refusal:
     return Packet(frame, view[0], f":{frame.source_port}", roce.values_of(view, frame.cut), _marks(refusal))
 
 
-def _marks(refusal: wire.Refusal | None) -> tuple[str, ...]:
+def _marks(refusal: bth.Refusal | None) -> tuple[str, ...]:
     return _MARKED[refusal] if refusal else ()
 
 
 def _has_data_headers(view: memoryview) -> bool:
-    if len(view) < wire.BTH_BYTES or view[0] > wire.LAST_DATA_OPCODE:
+    if len(view) < bth.BTH_BYTES or view[0] > wire.LAST_DATA_OPCODE:
         return False
     return len(view) >= wire.data_header_bytes(view)
 
@@ -104,12 +105,12 @@ def _is_bare(frame: Frame) -> bool:
     view = frame.payload
     if frame.trimmed or not frame.says_trimmed or not _has_data_headers(view):
         return False
-    return len(view) <= wire.data_header_bytes(view) + wire.IMMEDIATE_BYTES * (view[0] in wire.HAS_IMMEDIATE)
+    return len(view) <= wire.data_header_bytes(view) + bth.IMMEDIATE_BYTES * (view[0] in bth.HAS_IMMEDIATE)
 
 
 def _has_icrc(view: memoryview) -> bool:
     """A trailer of 0 means that the sender's ICRC is off."""
-    return any(view[-wire.ICRC_BYTES :])
+    return any(view[-bth.ICRC_BYTES :])
 
 
 def _data(view: memoryview, frame: Frame) -> FieldValues:
@@ -117,12 +118,12 @@ def _data(view: memoryview, frame: Frame) -> FieldValues:
     start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad, bits_psn)
     bare = _is_bare(frame)
     values: FieldValues = {
-        "qp": qpn & wire.QPN_MASK,
-        "psn": bits_psn & wire.PSN_MASK,
+        "qp": qpn & bth.QPN_MASK,
+        "psn": bits_psn & bth.PSN_MASK,
         "message": msn,
         "immediate_message": rqmsn,
         "rtx": bool(bits_psn & wire.RETRANSMISSION),
-        "ack_request": bool(bits_psn & wire.ACK_REQUEST),
+        "ack_request": bool(bits_psn & bth.ACK_REQUEST),
         "address": address,
         "rkey": rkey,
         "write_bytes": length,
@@ -131,16 +132,16 @@ def _data(view: memoryview, frame: Frame) -> FieldValues:
     }
     if bits_psn & wire.TIMESTAMP:
         values["timestamp"] = stamp
-    if opcode in wire.HAS_IMMEDIATE and len(view) >= wire.data_header_bytes(view) + wire.IMMEDIATE_BYTES:
+    if opcode in bth.HAS_IMMEDIATE and len(view) >= wire.data_header_bytes(view) + bth.IMMEDIATE_BYTES:
         values["immediate"] = wire.parse_immediate(view)
     return values
 
 
 def _sack(view: memoryview, _: Frame) -> FieldValues:
     sack = wire.parse_sack(view)
-    cack = sack.ports_cack & wire.PSN_MASK
+    cack = sack.ports_cack & bth.PSN_MASK
     values: FieldValues = {
-        "qp": sack.qpn & wire.QPN_MASK,
+        "qp": sack.qpn & bth.QPN_MASK,
         "cack": cack,
         "of_ev": ev_name(sack.entropy),
         "mark": code_name(MARKS, sack.flags >> 5 & 3),
@@ -159,15 +160,15 @@ def _sack(view: memoryview, _: Frame) -> FieldValues:
     if sack.flags & wire.SACK_PROBE_ANSWER:
         values["probe_id"] = sack.offset_or_probe
     else:
-        values["trigger"] = (cack + _signed(sack.offset_or_probe)) & wire.PSN_MASK
+        values["trigger"] = (cack + _signed(sack.offset_or_probe)) & bth.PSN_MASK
     return values
 
 
 def _nack(view: memoryview, _: Frame) -> FieldValues:
     qpn, bits_psn, reason, entropy, stamp = wire.parse_nack(view)
     return {
-        "qp": qpn & wire.QPN_MASK,
-        "psn": bits_psn & wire.PSN_MASK,
+        "qp": qpn & bth.QPN_MASK,
+        "psn": bits_psn & bth.PSN_MASK,
         "reason": code_name(NACK_REASONS, reason),
         "of_ev": ev_name(entropy),
         "rtx": bool(bits_psn & wire.RETRANSMISSION),
@@ -177,7 +178,7 @@ def _nack(view: memoryview, _: Frame) -> FieldValues:
 
 def _probe(view: memoryview, _: Frame) -> FieldValues:
     qpn, probe_id, stamp = wire.parse_probe(view)
-    return {"qp": qpn & wire.QPN_MASK, "probe_id": probe_id, "timestamp": stamp}
+    return {"qp": qpn & bth.QPN_MASK, "probe_id": probe_id, "timestamp": stamp}
 
 
 def _request(view: memoryview, _: Frame) -> FieldValues:
@@ -215,7 +216,7 @@ def runs_of_ports(mask: int) -> list[tuple[int, int]]:
 
 
 def _psn_runs(first: int, bitmap: int) -> list[tuple[int, int]]:
-    return [(first + low & wire.PSN_MASK, first + high & wire.PSN_MASK) for low, high in runs(bitmap)]
+    return [(first + low & bth.PSN_MASK, first + high & bth.PSN_MASK) for low, high in runs(bitmap)]
 
 
 def _signed(value: int) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire as shared
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.testbed.wireview.names import RC_SYNDROMES, code_name
 
@@ -23,9 +24,9 @@ def is_data(opcode: int) -> bool:
     return bool(OVERHEAD[opcode])
 
 
-def refusal_of(view: memoryview, cut: int, with_icrc: bool) -> shared.Refusal | None:
+def refusal_of(view: memoryview, cut: int, with_icrc: bool) -> bth.Refusal | None:
     """Why it cannot be parsed. Of data that a capture `cut` only the headers are needed."""
-    if cut and is_data(view[0]) and len(view) >= OVERHEAD[view[0]] - shared.ICRC_BYTES:
+    if cut and is_data(view[0]) and len(view) >= OVERHEAD[view[0]] - bth.ICRC_BYTES:
         return None
     return wire.check(view, with_icrc, OVERHEAD)
 
@@ -42,8 +43,8 @@ def values_of(view: memoryview, cut: int) -> dict[str, Any]:
     start, end = wire.payload_bounds(view, OVERHEAD)
     values = {
         "qp": shared.destination_qpn(view),
-        "psn": bits & shared.PSN_MASK,
-        "ack_request": bool(bits & shared.ACK_REQUEST),
+        "psn": bits & bth.PSN_MASK,
+        "ack_request": bool(bits & bth.ACK_REQUEST),
         "payload_bytes": end - start + cut,
     }
     if opcode in wire.BEGINS_MESSAGE:
@@ -56,6 +57,6 @@ def values_of(view: memoryview, cut: int) -> dict[str, Any]:
 def _may_have_reth(view: memoryview, payload_bytes: int) -> bool:
     """Is there, in a packet that go-back-N gives no RETH, what may be one: of a message longer than this packet?"""
     left = payload_bytes - wire.RETH_BYTES
-    if view[0] in wire.BEGINS_MESSAGE or left < 1 or len(view) < wire.SELECTIVE_OVERHEAD[view[0]] - shared.ICRC_BYTES:
+    if view[0] in wire.BEGINS_MESSAGE or left < 1 or len(view) < wire.SELECTIVE_OVERHEAD[view[0]] - bth.ICRC_BYTES:
         return False
     return left < wire.parse_reth(view)[2] <= _LONGEST_WRITE_BYTES

@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc_wire
 from mrc_testbed.testbed.wireview.frame import Foreign
 from mrc_testbed.testbed.wireview.names import RC_SYNDROMES
 from mrc_testbed.testbed.wireview.packet import Packet
 
 _REFUSALS = {
-    wire.Refusal.TOO_SHORT: "to port 4791, shorter than a BTH",
-    wire.Refusal.UNKNOWN_OPCODE: "to port 4791, an opcode of another transport",
-    wire.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
-    wire.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
-    wire.Refusal.BAD_TIMESTAMP: "MRC data, no TSETH where TS says so",
+    bth.Refusal.TOO_SHORT: "to port 4791, shorter than a BTH",
+    bth.Refusal.UNKNOWN_OPCODE: "to port 4791, an opcode of another transport",
+    bth.Refusal.BAD_VERSION: "to port 4791, transport version not 0",
+    bth.Refusal.BAD_LENGTH: "MRC, not as long as its opcode says",
+    bth.Refusal.BAD_TIMESTAMP: "MRC data, no TSETH where TS says so",
 }
 
 _UNKNOWN = "-"
@@ -59,7 +60,7 @@ class Summary:
         first, last = self.times_ns or (time_ns, time_ns)
         self.times_ns = min(first, time_ns), max(last, time_ns)
 
-    def refuse(self, reason: Foreign | wire.Refusal) -> str:
+    def refuse(self, reason: Foreign | bth.Refusal) -> str:
         """Count a frame that is not an MRC packet, by reason."""
         words: str = reason.value if isinstance(reason, Foreign) else _REFUSALS[reason]
         self.refused[words] += 1

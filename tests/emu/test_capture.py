@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.fabric.tap import FLUSH_S, Tap
 from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
 from mrc_testbed.testbed.switching.ring import packets_of
@@ -67,7 +68,7 @@ def test_a_cut_link_tells_its_story_in_tshark(tmp_path: Path) -> None:
 def _assert_tshark_agrees(path: Path) -> None:
     seen = dissected(path)
     assert seen == parsed(path)
-    assert {packet["opcode"] for packet in seen} >= {wire.WRITE_MIDDLE, wire.SACK}
+    assert {packet["opcode"] for packet in seen} >= {bth.WRITE_MIDDLE, wire.SACK}
     assert tshark(path, "-Y", "_ws.malformed || _ws.lua.error || mrc.short") == ""
     sides = Counter(column(path, "-T", "fields", "-e", "frame.interface_name"))
     assert set(sides) == {"p0-t0-0->p0-t1-0", "p0-t1-0->p0-t0-0"}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.pcap.index import read_index
 from mrc_testbed.testbed.wireview.capture import CaptureReader
@@ -47,13 +48,13 @@ def classes(record: Record) -> Iterator[tuple[int, int, int]]:
     for at in range(ETHERNET, end - UDP, IPV6):
         length = int.from_bytes(frame[at + 4 : at + 6], "big")
         word = int.from_bytes(frame[at : at + 2], "big")
-        yield frame[end], word >> 4 & 0xFF & ~wire.ECN_MASK, record.wire_bytes - length
+        yield frame[end], word >> 4 & 0xFF & ~bth.ECN_MASK, record.wire_bytes - length
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("transport", "opcodes"),
-    [("mrc", {wire.WRITE_MIDDLE, wire.SACK}), ("roce", {rc.WRITE_MIDDLE, rc.ACKNOWLEDGE})],
+    [("mrc", {bth.WRITE_MIDDLE, wire.SACK}), ("roce", {rc.WRITE_MIDDLE, rc.ACKNOWLEDGE})],
 )
 @pytest.mark.nightly(keep=1)
 def test_frames_of_both_worlds_have_the_same_headers(transport: str, opcodes: set[int], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import PcapReader
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.rundir.recorder import Recorder

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.checks.builtin import INTACT
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import NOBODY_SENT
@@ -50,7 +51,7 @@ class Forgery:
         buffer = memoryview(bytearray(5000))
         bits = wire.TIMESTAMP | self.sides[0]["psn"]
         where = target["qpn"] if qpn is None else qpn, bits, 0, 1, 0, region["addr"], region["rkey"], len(FORGED)
-        return bytes(buffer[: wire.emit_data(buffer, wire.WRITE_ONLY, *where, memoryview(FORGED), None)])
+        return bytes(buffer[: wire.emit_data(buffer, bth.WRITE_ONLY, *where, memoryview(FORGED), None)])
 
     def probe(self, source_qpn: int) -> bytes:
         buffer = memoryview(bytearray(100))

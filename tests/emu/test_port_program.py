@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.commands import class_lines
@@ -215,7 +216,7 @@ def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         sink = Sink(fabric, "h2")
         sources = [Source(fabric, "h0", "h2"), Source(fabric, "h1", "h2")]
-        control = Source(fabric, "h0", "h2", tclass=wire.CLASS_CONTROL, port=0xBFFF)
+        control = Source(fabric, "h0", "h2", tclass=bth.CLASS_CONTROL, port=0xBFFF)
         for source in sources:
             source.flood(mrc_packet(1))
         time.sleep(0.5)
@@ -227,7 +228,7 @@ def test_control_passes_a_full_data_queue(options: FabricOptions) -> None:
             time.sleep(0.02)
         for source in sources:
             source.stop()
-        took_ns = [one.at_ns - sent_ns[one.number] for one in sink.take() if one.dscp == wire.CLASS_CONTROL >> 2]
+        took_ns = [one.at_ns - sent_ns[one.number] for one in sink.take() if one.dscp == bth.CLASS_CONTROL >> 2]
         assert len(took_ns) == len(sent_ns)
         packet_ns = FRAME_BYTES * 8e9 / SMALL.port_rate_bps
         assert 4.5 * packet_ns < 0.4 * statistics.median(waits_ns)
@@ -307,7 +308,7 @@ def wait_until_arrived(fabric: Fabric, packets: int) -> None:
 def test_a_rule_takes_the_packets_that_it_is_about(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         sink = Sink(fabric, "h2")
-        classes = {True: wire.CLASS_TRIMMABLE, False: wire.CLASS_CONTROL}
+        classes = {True: wire.CLASS_TRIMMABLE, False: bth.CLASS_CONTROL}
         sources = [
             Source(fabric, one.source, "h2", one.uplink, classes[one.data], 0xC000 + number)
             for number, one in enumerate(STREAMS)
@@ -343,7 +344,7 @@ def test_loss_on_one_ev_takes_its_share_and_nothing_else(options: FabricOptions)
                     source.send(small)
                 time.sleep(0.012)
         got = len(sink.take())
-        control = Source(fabric, "h0", "h2", 1, tclass=wire.CLASS_CONTROL, port=0xC200)
+        control = Source(fabric, "h0", "h2", 1, tclass=bth.CLASS_CONTROL, port=0xC200)
         for _ in range(100):
             control.send(small)
         assert len(sink.take()) == 100, "data only"
@@ -366,7 +367,7 @@ def test_corruption_flips_exactly_one_bit_of_the_payload(options: FabricOptions)
     def body(fabric: Fabric) -> None:
         sink, source = Sink(fabric, "h2"), Source(fabric, "h0", "h2")
         handle = fabric.add_rule(LAST_LINK, "near", PortRule("corrupt"))
-        sent = [mrc_packet(number, wire.WRITE_LAST_IMM, payload=16) for number in range(40)]
+        sent = [mrc_packet(number, bth.WRITE_LAST_IMM, payload=16) for number in range(40)]
         for data in sent:
             source.send(data)
         got = sink.take()
@@ -378,7 +379,7 @@ def test_corruption_flips_exactly_one_bit_of_the_payload(options: FabricOptions)
             place = len(one.data) - 1 - (changed.bit_length() - 1) // 8
             assert 40 <= place < 40 + 16
             places.add((place, changed))
-            assert wire.check(memoryview(one.data), with_icrc=True) is wire.Refusal.BAD_ICRC
+            assert wire.check(memoryview(one.data), with_icrc=True) is bth.Refusal.BAD_ICRC
         assert len(places) > 20, "at random places"
         assert fabric.port_counts()["h2", "port0"].in_corrupted == fabric.remove_rule(handle) == 40
 

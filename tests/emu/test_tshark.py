@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.switching.options import FabricOptions
 from tests.emu.test_wire import CapturedRun, run_in_sandbox
@@ -34,7 +35,7 @@ def test_tshark_reads_a_flap_on_a_t1_port_as_wire_does(
     assert len(seen) == len(expected) > 200
     for number, (one, other) in enumerate(zip(seen, expected, strict=True)):
         assert one == other, f"MRC packet {number}"
-    assert {packet["opcode"] for packet in seen} >= {wire.WRITE_MIDDLE, wire.WRITE_LAST_IMM, wire.SACK}
+    assert {packet["opcode"] for packet in seen} >= {bth.WRITE_MIDDLE, bth.WRITE_LAST_IMM, wire.SACK}
     assert {(packet["ev"], packet["mrc.from"], packet["mrc.to"]) for packet in seen} == {("1/1", "h0", "h1")}
     assert {packet["mrc.path"] for packet in seen} == {"p1-t0-1 down0"}
     assert tshark(capture, "-Y", "_ws.malformed || _ws.lua.error || mrc.short") == ""

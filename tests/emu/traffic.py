@@ -8,14 +8,15 @@ import threading
 import time
 from dataclasses import dataclass
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from tests.port_cases import PAYLOAD, mrc_packet
 
 PORT = 4791
 FRAME_HEADER_BYTES = 14 + 40 + 40 + 8
-DATA_BYTES = wire.DATA_HEADER_BYTES + PAYLOAD + wire.ICRC_BYTES
+DATA_BYTES = wire.DATA_HEADER_BYTES + PAYLOAD + bth.ICRC_BYTES
 FRAME_BYTES = FRAME_HEADER_BYTES + DATA_BYTES
 _NO_CHECK_TX, _NO_CHECK_RX, _FLOWINFO, _FLOWINFO_SEND, _AUTOFLOWLABEL = 101, 102, 11, 33, 70
 _TIMESTAMPNS, _RCVBUFFORCE = 35, 33

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from mrc_testbed.hosts.core.config import MPR_UNIT
+from mrc_testbed.hosts.mrc.config import MPR_UNIT
 from tests.sim import simnet
 from tests.sim.simnet import RATE, Net, T
 from tests.sim.streams import Stream

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mrc_testbed.hosts.common import qpstate
 from mrc_testbed.hosts.common.transitions import diagram
-from mrc_testbed.hosts.core import evstate, portstate
+from mrc_testbed.hosts.mrc import evstate, portstate
 
 DOCUMENT = Path(__file__).parents[2] / "docs/protocol.md"
 MACHINES = {

@@ -15,7 +15,8 @@ from collections import Counter
 from random import Random
 from time import perf_counter
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 
 PAYLOAD = 256
@@ -57,12 +58,12 @@ class Round:
         flight, psn, buffer = sender.flight, flow.attributes[0].psn, self.net.buffer
         packets = []
         for seq in range(flight.una, flight.next):
-            bits = psn + seq & wire.PSN_MASK
+            bits = psn + seq & bth.PSN_MASK
             for reason in (1, 2, 6, 7, 10, 11):
                 entropy = flight.path[seq & flight.mask].ev
                 size = wire.emit_nack(buffer, flow.qpn[0], bits, reason, entropy, flow.qpn[1], 0)
-                wire.seal(buffer, size)
-                packets.append((1, 0x0100, wire.CLASS_CONTROL, bytes(buffer[:size])))
+                bth.seal(buffer, size)
+                packets.append((1, 0x0100, bth.CLASS_CONTROL, bytes(buffer[:size])))
         return packets[:60]
 
     def _lies(self, flow):
@@ -70,14 +71,14 @@ class Round:
         receiver, buffer = self.net.hosts[0]._qps[flow.qpn[0]].receiver, self.net.buffer
         mine, theirs = flow.attributes[0], flow.attributes[1]
         first = theirs.psn + receiver._expected
-        wanted = [(wire.WRITE_ONLY, 90, 1), (wire.WRITE_ONLY_IMM, 91, 64), (wire.WRITE_ONLY_IMM, 92, 64)]
+        wanted = [(bth.WRITE_ONLY, 90, 1), (bth.WRITE_ONLY_IMM, 91, 64), (bth.WRITE_ONLY_IMM, 92, 64)]
         packets = []
         for opcode, ahead, length in wanted:
-            bits, number = first + ahead & wire.PSN_MASK | wire.TIMESTAMP, receiver._next_rqmsn + 20 & 0xFFFF
-            immediate = 7 if opcode in wire.HAS_IMMEDIATE else None
+            bits, number = first + ahead & bth.PSN_MASK | wire.TIMESTAMP, receiver._next_rqmsn + 20 & 0xFFFF
+            immediate = 7 if opcode in bth.HAS_IMMEDIATE else None
             place = (mine.region_address, mine.rkey, length, memoryview(bytes(64)), immediate)
             size = wire.emit_data(buffer, opcode, mine.qpn, bits, number, 99, 0, *place)
-            wire.seal(buffer, size)
+            bth.seal(buffer, size)
             packets += [(1, 0x0100, wire.CLASS_TRIMMABLE, bytes(buffer[:size]))] * 3
         return packets
 

@@ -14,10 +14,10 @@ from collections import defaultdict
 from random import Random
 
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.endpoint import Endpoint
-from mrc_testbed.hosts.core.events import EvChanged, PlaneChanged, PortChanged
-from mrc_testbed.hosts.core.plugins import NO_PLUGINS
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.endpoint import Endpoint
+from mrc_testbed.hosts.mrc.events import EvChanged, PlaneChanged, PortChanged
+from mrc_testbed.hosts.mrc.plugins import NO_PLUGINS
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.plan import Routing
 from tests.sim.ports import TwoGroups

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mrc_testbed.hosts.common.events import WriteCompleted
-from mrc_testbed.hosts.core.events import EvChanged
-from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.mrc.events import EvChanged
+from mrc_testbed.hosts.mrc.evstate import EvState
 from tests.sim.simnet import RATE, Net, T
 
 SIZE = 256 * 4096

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.common.errors import UnknownPathError
-from mrc_testbed.hosts.core.events import FloorHeld
-from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.events import FloorHeld
+from mrc_testbed.hosts.mrc.evstate import EvState
 from tests.sim.simnet import EvChanged, Net, PlaneChanged, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_paths import endless, restored, retired

@@ -33,13 +33,13 @@ def order(sources):
 
 
 def test_the_imports_of_the_core_form_no_loop():
-    sources = {module_of(path): path.read_text() for path in (ROOT / "hosts/core").rglob("*.py")}
+    sources = {module_of(path): path.read_text() for path in (ROOT / "hosts/mrc").rglob("*.py")}
     reading = order(sources)
     assert len(reading) == len(sources) > 30
-    assert reading[-1] == "mrc_testbed.hosts.core.endpoint"
+    assert reading[-1] == "mrc_testbed.hosts.mrc.transport"
 
 
 def test_a_loop_through_types_is_seen():
-    types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mrc_testbed.hosts.core.b import B"
+    types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from mrc_testbed.hosts.mrc.b import B"
     with pytest.raises(CycleError):
-        order({"mrc_testbed.hosts.core.a": types, "mrc_testbed.hosts.core.b": "from mrc_testbed.hosts.core import a"})
+        order({"mrc_testbed.hosts.mrc.a": types, "mrc_testbed.hosts.mrc.b": "from mrc_testbed.hosts.mrc import a"})

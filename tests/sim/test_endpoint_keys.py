@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from mrc_testbed.hosts import wire
 from mrc_testbed.hosts.common.events import QpError
 from mrc_testbed.hosts.control import CommandError, Request
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.evstate import EvState
-from mrc_testbed.hosts.settings import read_settings
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.settings import read_settings
 from mrc_testbed.testbed.scenario import EndpointSettings, load_scenario_text
 from tests.sim.simnet import MS, RATE, EvChanged, Net, T, pattern
 from tests.sim.test_congestion_paths import trim

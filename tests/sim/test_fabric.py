@@ -5,8 +5,8 @@ Goodput is payload as a share of what a host's four ports carry of it.
 
 import pytest
 
-from mrc_testbed.hosts.core.events import EvChanged, PlaneChanged
-from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.mrc.events import EvChanged, PlaneChanged
+from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from tests.sim.simnet import RATE, T
 from tests.sim.streams import bad, fabric, measure, streams, sums

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import PORT, Net, pattern
 from tests.sim.test_misbehaving_peer import changed
 from tests.sim.test_responder import PACKET, give, nack, sent_by
@@ -33,7 +34,7 @@ def probe(flow, source_qpn):
 def test_what_names_another_qp_of_its_sender_is_refused(make):
     net, flow, _ = set_up()
     before = net.counters()
-    assert not give(net, make(flow, flow.qpn[1] + 1), host=0, traffic_class=wire.CLASS_CONTROL)
+    assert not give(net, make(flow, flow.qpn[1] + 1), host=0, traffic_class=bth.CLASS_CONTROL)
     after = net.counters()
     assert {name for name in after if after[name] != before[name]} == {"refused_wrong_qp"}
     give(net, make(flow, flow.qpn[1]), host=0)

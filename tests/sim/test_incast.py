@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrc_testbed.hosts.core.incast import Incast, Inflow, OneWayDelay
+from mrc_testbed.hosts.mrc.incast import Incast, Inflow, OneWayDelay
 from tests.sim.simnet import T
 
 STAMP = 1 << 13

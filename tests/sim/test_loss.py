@@ -2,7 +2,8 @@
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import Net, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer
 
@@ -64,8 +65,8 @@ def test_a_later_packet_of_the_same_ev_proves_the_loss():
 def test_a_lost_tail_does_not_wait_for_the_timeout():
     net = Net()
     flow = net.join()
-    first = flow.attributes[0].psn + 95 & wire.PSN_MASK
-    lost = {(first + i & wire.PSN_MASK).to_bytes(3, "big") for i in range(5)}
+    first = flow.attributes[0].psn + 95 & bth.PSN_MASK
+    lost = {(first + i & bth.PSN_MASK).to_bytes(3, "big") for i in range(5)}
     dropping(net, 0, lambda packet, n: is_data(packet) and not packet[8] & 0x20 and packet[9:12] in lost)
     taken = transfer(net, flow, pattern(100 * PACKET), within=12 * T)
     assert net.counters()["lost_probed"] >= 1

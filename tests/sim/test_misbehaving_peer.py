@@ -2,10 +2,11 @@
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.errors import PeerAttributeError, QpStateError
 from mrc_testbed.hosts.common.qpstate import QpState
-from mrc_testbed.hosts.core.config import QpAttributes
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import QpAttributes
 from tests.sim.simnet import ImmediateDelivered, Net, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_responder import give, nack, sacks, sent_by
@@ -97,7 +98,7 @@ def test_a_peer_that_only_ever_refuses_fails_the_qp(reason):
             return src == 0 or packet[0] == wire.NACK
         _, plane, uplink = token
         no = nack(net, flow, packet, reason, (plane << 8 | uplink) << 16 | 0xC000)
-        net._carry(1, (0, plane, uplink), wire.CLASS_CONTROL, no)
+        net._carry(1, (0, plane, uplink), bth.CLASS_CONTROL, no)
         return False
 
     net.taps.append(refusing)
@@ -123,7 +124,7 @@ def test_refusals_that_end_fail_nothing():
             return True
         _, plane, uplink = token
         no = nack(net, flow, packet, wire.NACK_NO_RESOURCE, (plane << 8 | uplink) << 16 | 0xC000)
-        net._carry(1, (0, plane, uplink), wire.CLASS_CONTROL, no)
+        net._carry(1, (0, plane, uplink), bth.CLASS_CONTROL, no)
         return False
 
     net.taps.append(refusing)
@@ -145,7 +146,7 @@ def test_a_payload_longer_than_its_dma_length_is_not_placed():
     flow = net.join()
     packet = sent_by(net, flow, (PACKET, None))[0]
     short = changed(packet, b32=(100).to_bytes(4, "big"))
-    assert invalid(net, flow, short) == [wire.AETH_NAK_INVALID_REQUEST]
+    assert invalid(net, flow, short) == [bth.AETH_NAK_INVALID_REQUEST]
     assert not any(flow.region())
     assert net.counters(1)["refused_longer_than_length"] == 1
 
@@ -155,7 +156,7 @@ def test_a_second_immediate_of_the_same_number_does_not_replace_the_first():
     flow = net.join()
     _, first, second = sent_by(net, flow, (PACKET, None), (PACKET, 11), (PACKET, 12))
     assert invalid(net, flow, first) == []
-    assert invalid(net, flow, changed(second, b12=first[12:14])) == [wire.AETH_NAK_INVALID_REQUEST]
+    assert invalid(net, flow, changed(second, b12=first[12:14])) == [bth.AETH_NAK_INVALID_REQUEST]
     assert net.counters(1)["refused_rqmsn_twice"] == 1
     assert not net.events_of(ImmediateDelivered, 1)
 
@@ -260,7 +261,7 @@ def test_a_transport_ack_that_found_no_room_is_sent_later():
     buffer = memoryview(bytearray(100))
     size = wire.emit_request(buffer, wire.OP_EV_PROBE, 1, 0xF, 0)
     for _ in range(5000):
-        net.hosts[1].handle_datagram(buffer[:size], 0, 0x0102, 0xC000, wire.CLASS_CONTROL, net.now, net.now)
+        net.hosts[1].handle_datagram(buffer[:size], 0, 0x0102, 0xC000, bth.CLASS_CONTROL, net.now, net.now)
     for packet in packets[:3]:
         net.hosts[1].handle_datagram(memoryview(packet), 0, 0x0102, 0xC000, wire.CLASS_TRIMMABLE, net.now, net.now)
     net._drain(1)

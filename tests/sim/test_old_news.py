@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.evstate import EvState
-from mrc_testbed.hosts.core.reasons import LossReason
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.reasons import LossReason
 from tests.sim.simnet import Net, T, pattern
 
 

@@ -12,20 +12,20 @@ from mrc_testbed.hosts.common.pacer import Pacer
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.psn import MODULUS, unwrap
 from mrc_testbed.hosts.common.timers import NEVER, Timers
-from mrc_testbed.hosts.core.cc.nscc import Nscc
-from mrc_testbed.hosts.core.config import STAMP_SHIFT, EndpointConfig
-from mrc_testbed.hosts.core.counters import Counters
-from mrc_testbed.hosts.core.evselect import SELECTIONS, EvSet
-from mrc_testbed.hosts.core.evselect.base import NO_PLANE
-from mrc_testbed.hosts.core.evstate import TRANSITIONS, EvInput, EvState, next_state
-from mrc_testbed.hosts.core.incast import Incast, Inflow
-from mrc_testbed.hosts.core.inflight import FREE, OUTSTANDING, Inflight
-from mrc_testbed.hosts.core.loss import Asked, SackOrder, inferred
-from mrc_testbed.hosts.core.paths import Path
-from mrc_testbed.hosts.core.reasons import Ignored, LossReason
-from mrc_testbed.hosts.core.retry import RetryCounter
-from mrc_testbed.hosts.core.sack import SackWindow, pieces
-from mrc_testbed.hosts.core.timing import UNKNOWN_T_NS, Timing
+from mrc_testbed.hosts.mrc.cc.nscc import Nscc
+from mrc_testbed.hosts.mrc.config import STAMP_SHIFT, EndpointConfig
+from mrc_testbed.hosts.mrc.counters import Counters
+from mrc_testbed.hosts.mrc.evselect import SELECTIONS, EvSet
+from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
+from mrc_testbed.hosts.mrc.evstate import TRANSITIONS, EvInput, EvState, next_state
+from mrc_testbed.hosts.mrc.incast import Incast, Inflow
+from mrc_testbed.hosts.mrc.inflight import FREE, OUTSTANDING, Inflight
+from mrc_testbed.hosts.mrc.loss import Asked, SackOrder, inferred
+from mrc_testbed.hosts.mrc.paths import Path
+from mrc_testbed.hosts.mrc.reasons import Ignored, LossReason
+from mrc_testbed.hosts.mrc.retry import RetryCounter
+from mrc_testbed.hosts.mrc.sack import SackWindow, pieces
+from mrc_testbed.hosts.mrc.timing import UNKNOWN_T_NS, Timing
 from tests.sim.simnet import MS, RATE, Net, T
 
 

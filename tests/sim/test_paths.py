@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrc_testbed.hosts.core.evstate import EvState
+from mrc_testbed.hosts.mrc.evstate import EvState
 from tests.sim.simnet import EvChanged, Net, PlaneChanged, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer
 

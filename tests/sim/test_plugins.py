@@ -9,9 +9,9 @@ import pytest
 
 from mrc_testbed.hosts.common.errors import PluginError, UnknownChoiceError
 from mrc_testbed.hosts.control import CommandError
-from mrc_testbed.hosts.core.cc.base import CongestionControl
-from mrc_testbed.hosts.core.evselect.base import EvSelection
-from mrc_testbed.hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS
+from mrc_testbed.hosts.mrc.cc.base import CongestionControl
+from mrc_testbed.hosts.mrc.evselect.base import EvSelection
+from mrc_testbed.hosts.mrc.plugins import CONTROL_METHODS, SELECTION_METHODS
 from mrc_testbed.hosts.plugins import LoadedPlugins
 from tests.sim.simnet import RATE, EvChanged, Net, T, pattern
 from tests.sim.test_transfer import transfer
@@ -23,7 +23,7 @@ RATE_ROW = {
 SPRAY_ROW = {
     "name": "spray", "kind": "ev_selection", "file": str(EXAMPLES / "random_spray.py"), "attribute": "RandomSpray",
 }  # fmt: skip
-SPRAY_BASE = "from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection\n"
+SPRAY_BASE = "from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE, EvSelection\n"
 
 
 def loaded(*rows):
@@ -234,7 +234,7 @@ def test_a_module_of_an_installed_package_can_be_a_plugin():
     row = {
         "name": "other",
         "kind": "congestion_control",
-        "module": "mrc_testbed.hosts.core.cc.fixed",
+        "module": "mrc_testbed.hosts.mrc.cc.fixed",
         "attribute": "FixedWindow",
     }
     net = net_with(loaded(row), congestion_control="other")

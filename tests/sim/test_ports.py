@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
-from mrc_testbed.hosts.core.evstate import EvState
-from mrc_testbed.hosts.core.portstate import PortState
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.portstate import PortState
 from tests.sim.simnet import EvChanged, Net, PlaneChanged, PortChanged, QpError, T, pattern
 from tests.sim.test_loss import is_data
 from tests.sim.test_paths import endless, restored, retired

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.errors import QpStateError, UnknownQpError
 from mrc_testbed.hosts.common.qpstate import QpState
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import Flow, Net, QpError, T, pattern
 from tests.sim.test_responder import give, nack, sent_by
 from tests.sim.test_transfer import PACKET, transfer
@@ -169,8 +170,8 @@ def test_nothing_from_before_a_reset_has_an_effect_after_it(seed, psn, size):
     net.run(within=2 * T, must=False)
     net.taps.clear()
     buffer = memoryview(bytearray(100))
-    size = wire.emit_ack(buffer, flow.qpn[0], flow.attributes[0].psn + 3, wire.AETH_NAK_REMOTE_ACCESS, 0)
-    old.append((1, wire.CLASS_CONTROL, bytes(buffer[:size])))
+    size = wire.emit_ack(buffer, flow.qpn[0], flow.attributes[0].psn + 3, bth.AETH_NAK_REMOTE_ACCESS, 0)
+    old.append((1, bth.CLASS_CONTROL, bytes(buffer[:size])))
     again = rejoin(net, flow)
     again.write(pattern(5 * PACKET, 9), offset=1 << 20, wr_id=7)
     net.run(within=0, must=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from mrc_testbed.hosts.common.bth import ACK_REQUEST, AETH_NAK_REMOTE_ACCESS
 from mrc_testbed.hosts.common.errors import (
     PeerAttributeError,
     QpStateError,
@@ -12,10 +13,9 @@ from mrc_testbed.hosts.common.errors import (
     UnknownPeerError,
     UnknownQpError,
 )
-from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.common.events import StallEnded
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
-from mrc_testbed.hosts.wire import ACK_REQUEST, AETH_NAK_REMOTE_ACCESS
 from tests.sim.rcnet import DEEP, LOSSY, LOSSY_ECN, PACKET_NS, PORT_RATE, RcNet, stream
 from tests.sim.simnet import MS, ImmediateDelivered, QpError, T, pattern
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire as shared
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire as shared
 from mrc_testbed.hosts.rc import wire
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import ImmediateDelivered, QpError, T, pattern
@@ -230,16 +231,16 @@ def test_data_reads_back(opcode, qpn, psn, reth, payload, immediate, selective):
         buffer,
         opcode,
         qpn,
-        psn | shared.ACK_REQUEST,
+        psn | bth.ACK_REQUEST,
         reth if has_reth else None,
         memoryview(payload),
         immediate if has_immediate else None,
     )
-    shared.seal(buffer, size)
+    bth.seal(buffer, size)
     view = buffer[:size]
     assert wire.check(view, True, overheads) is None
     assert shared.destination_qpn(view) == qpn
-    assert wire.bits_and_psn(view) == psn | shared.ACK_REQUEST
+    assert wire.bits_and_psn(view) == psn | bth.ACK_REQUEST
     assert not has_reth or wire.parse_reth(view) == reth
     assert not has_immediate or wire.parse_immediate(view, overheads) == immediate
     start, end = wire.payload_bounds(view, overheads)
@@ -264,7 +265,7 @@ def test_packets_are_those_of_the_specification():
     size = wire.emit_cnp(buffer, 0x123456)
     assert bytes(buffer[:size]).hex() == "8100ffff40123456" + "00000000" + "00" * 16 + "00000000"
     reth = (0x1122334455667788, 0x99AABBCC, 5)
-    psn = 0xABCDEF | shared.ACK_REQUEST
+    psn = 0xABCDEF | bth.ACK_REQUEST
     size = wire.emit_data(buffer, wire.WRITE_ONLY_IMM, 7, psn, reth, memoryview(b"hello"), 0xDEADBEEF)
     assert bytes(buffer[:size]).hex() == (
         "0b30ffff00000007" + "80abcdef" + "1122334455667788" + "99aabbcc" + "00000005" + "deadbeef"

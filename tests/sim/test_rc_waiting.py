@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrc_testbed.hosts.common.stalls import StallEnded
+from mrc_testbed.hosts.common.events import StallEnded
 from tests.sim.rcnet import RcNet, stream
 from tests.sim.simnet import MS, QpError, T, WriteCompleted, pattern
 

@@ -1,6 +1,7 @@
 """One endpoint fed with chosen packets in a chosen order."""
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import ImmediateDelivered, Net, T, pattern
 
 PACKET = 4096
@@ -81,7 +82,7 @@ def test_a_sack_comes_with_every_fourth_packet_on_the_path_of_the_fourth():
     sack = sacks(answers[7])[0]
     assert sack.entropy == 0x0103C000
     assert sack.offset_or_probe == 0
-    assert sack.ports_cack == flow.attributes[0].psn + 7 & wire.PSN_MASK
+    assert sack.ports_cack == flow.attributes[0].psn + 7 & bth.PSN_MASK
 
 
 def test_the_last_packet_of_a_burst_asks_for_a_sack_and_gets_it():
@@ -96,7 +97,7 @@ def test_ce_is_echoed_at_once():
     net = Net()
     flow = net.join()
     packets = sent_by(net, flow, (6 * PACKET, None))
-    (sack,) = sacks(give(net, packets[0], traffic_class=4 << 2 | wire.ECN_CE))
+    (sack,) = sacks(give(net, packets[0], traffic_class=4 << 2 | bth.ECN_CE))
     assert sack.flags == wire.SACK_CE_SEEN
 
 
@@ -130,11 +131,11 @@ def test_a_packet_beyond_the_psn_range_is_refused_with_a_nack():
     net = Net(mpr=1)
     flow = net.join()
     packet = bytearray(sent_by(net, flow, (PACKET * 2, None))[0])
-    packet[9:12] = ((flow.attributes[0].psn + 128) & wire.PSN_MASK).to_bytes(3, "big")
+    packet[9:12] = ((flow.attributes[0].psn + 128) & bth.PSN_MASK).to_bytes(3, "big")
     ((_, _, answer),) = give(net, bytes(packet))
     _, bits, reason, entropy, _ = wire.parse_nack(memoryview(answer))
     assert reason == wire.NACK_PSN_OOR_WINDOW
-    assert bits & wire.PSN_MASK == int.from_bytes(packet[9:12], "big")
+    assert bits & bth.PSN_MASK == int.from_bytes(packet[9:12], "big")
     assert entropy == 0x0102C000
     assert not any(flow.region())
 
@@ -190,11 +191,11 @@ def test_a_sack_for_packets_never_sent_is_refused():
     flow = net.join()
     sent_by(net, flow, (6 * PACKET, None))
     buffer = memoryview(bytearray(100))
-    psn = flow.attributes[0].psn + 600 & wire.PSN_MASK
+    psn = flow.attributes[0].psn + 600 & bth.PSN_MASK
     qpn = flow.attributes[0].qpn
     size = wire.emit_sack(buffer, qpn, psn, 0, 0, 0, flow.attributes[1].qpn, 0, 0, 1, 0, 0, 0, 9)
     give(net, bytes(buffer[:size]), host=0)
-    size = wire.emit_ack(buffer, qpn, psn, wire.AETH_ACK, 1)
+    size = wire.emit_ack(buffer, qpn, psn, bth.AETH_ACK, 1)
     give(net, bytes(buffer[:size]), host=0)
     assert net.counters()["refused_acks_unsent"] == 2
     assert not net.completed()
@@ -228,7 +229,7 @@ def test_only_the_latest_of_many_attempts_gives_an_rtt_sample():
     net.skip(T + T // 2)
     for echo, rtt in ((latest - (T >> 13) & 0xFFFF, None), (latest, T + T // 2)):
         fields = (0, 1, uplink << 16 | 0xC000, flow.attributes[1].qpn, 0, 0, 1, 0, echo, 0, 9)
-        size = wire.emit_sack(buffer, qpn, psn - 1 & wire.PSN_MASK | wire.RETRANSMISSION, *fields)
+        size = wire.emit_sack(buffer, qpn, psn - 1 & bth.PSN_MASK | wire.RETRANSMISSION, *fields)
         give(net, bytes(buffer[:size]), host=0)
         found = net.hosts[0].path_report(1).rtt_ns
         assert found == rtt or abs(found - rtt) < 2 << 13
@@ -248,7 +249,7 @@ def test_a_reliability_probe_is_told_all_that_has_come():
     told = set()
     for sack in sacks(give(net, bytes(buffer[:size]))):
         assert (sack.flags, sack.offset_or_probe) == (wire.SACK_PROBE_ANSWER, 7)
-        assert sack.bits_psn & wire.PSN_MASK == flow.attributes[0].psn + 2 & wire.PSN_MASK
+        assert sack.bits_psn & bth.PSN_MASK == flow.attributes[0].psn + 2 & bth.PSN_MASK
         told |= {2 + sack.sack_offset + bit for bit in range(64) if sack.bitmap >> bit & 1}
     assert told == set(range(3, 88)) - held
 
@@ -259,7 +260,7 @@ def test_an_ev_probe_is_answered_on_the_path_it_came_by():
     buffer = memoryview(bytearray(100))
     size = wire.emit_request(buffer, wire.OP_EV_PROBE, 77, 0xF, 0x1234)
     ((token, traffic_class, answer),) = give(
-        net, bytes(buffer[:size]), label=0x0203, traffic_class=46 << 2 | wire.ECN_CE
+        net, bytes(buffer[:size]), label=0x0203, traffic_class=46 << 2 | bth.ECN_CE
     )
     assert token == (0, 2, 3)
     assert traffic_class == 46 << 2
@@ -320,7 +321,7 @@ def test_a_psn_too_old_to_be_a_duplicate_is_ignored():
     net = Net()
     flow = net.join()
     packet = bytearray(sent_by(net, flow, (PACKET * 2, None))[0])
-    packet[9:12] = ((flow.attributes[0].psn - 65536) & wire.PSN_MASK).to_bytes(3, "big")
+    packet[9:12] = ((flow.attributes[0].psn - 65536) & bth.PSN_MASK).to_bytes(3, "big")
     assert give(net, bytes(packet)) == []
     assert net.counters(1)["refused_psn_window"] == 1
 
@@ -330,7 +331,7 @@ def test_a_sack_that_claims_too_much_ends_the_qp_instead_of_hanging_it():
     flow = net.join()
     packets = sent_by(net, flow, (6 * PACKET, 5))
     buffer = memoryview(bytearray(100))
-    psn, qpn = flow.attributes[0].psn - 1 & wire.PSN_MASK, flow.attributes[0].qpn
+    psn, qpn = flow.attributes[0].psn - 1 & bth.PSN_MASK, flow.attributes[0].qpn
     stamp = int.from_bytes(packets[0][16:18], "big")
     size = wire.emit_sack(buffer, qpn, psn, 0, 1, 0, flow.attributes[1].qpn, 0, 0, 1, 0x3F, stamp, 0, 96)
     give(net, bytes(buffer[:size]), host=0)

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import Net, T, pattern
 from tests.sim.test_paths import endless
 from tests.sim.test_transfer import PACKET, transfer

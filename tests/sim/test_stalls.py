@@ -5,7 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts.common.stalls import LEAST_STALL_NS, StallEnded, StallWatch, least_stall_ns, stalled_since
+from mrc_testbed.hosts.common.events import StallEnded
+from mrc_testbed.hosts.common.stalls import LEAST_STALL_NS, StallWatch, least_stall_ns, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER
 from tests.sim.simnet import MS, Net, QpError, T, pattern
 from tests.sim.test_transfer import PACKET, transfer

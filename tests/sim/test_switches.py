@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from tests.sim.simnet import RATE, Net, T, pattern
 from tests.sim.streams import fabric, measure, streams
 from tests.sim.test_paths import endless, retired
@@ -94,4 +94,4 @@ def test_a_trimmed_immediate_is_asked_for_like_any_other():
     net.run(lambda: all(len(net.completed(source)) == 30 for source in sources), within=200 * T)
     for flow in flows:
         assert flow.region(0)[: 240 * PACKET] == b"".join(pattern(8 * PACKET, i) for i in range(30))
-    assert wire.WRITE_LAST_IMM in wire.HAS_IMMEDIATE
+    assert bth.WRITE_LAST_IMM in bth.HAS_IMMEDIATE

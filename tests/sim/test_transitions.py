@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from mrc_testbed.hosts.common import qpstate
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.transitions import diagram, step
-from mrc_testbed.hosts.core import evstate, portstate
-from mrc_testbed.hosts.core.config import EndpointConfig, QpAttributes
-from mrc_testbed.hosts.core.context import Context
-from mrc_testbed.hosts.core.peer import Peer
-from mrc_testbed.hosts.core.qp import Qp
+from mrc_testbed.hosts.mrc import evstate, portstate
+from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
+from mrc_testbed.hosts.mrc.context import Context
+from mrc_testbed.hosts.mrc.peer import Peer
+from mrc_testbed.hosts.mrc.qp import Qp
 from tests.sim.diagrams import DOCUMENT, MACHINES, drawn
 
 EV, PORT, QP = evstate.TRANSITIONS, portstate.TRANSITIONS, qpstate.TRANSITIONS

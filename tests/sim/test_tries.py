@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts.core.evstate import EvState
-from mrc_testbed.hosts.core.inflight import OUTSTANDING
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.inflight import OUTSTANDING
 from tests.sim.simnet import EvChanged, Net, QpError, T
 from tests.sim.test_paths import endless
 

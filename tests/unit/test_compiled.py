@@ -17,7 +17,7 @@ from tests.unit.test_virtual_run import FIGURES, PYTHON, SMALL, WITH_FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 WHICH = "import {0}; from mrc_testbed.hosts import compiled; print(compiled.in_use(), {0}.__file__)"
-SENDER = WHICH.format("mrc_testbed.hosts.core.sender")
+SENDER = WHICH.format("mrc_testbed.hosts.mrc.sender")
 PLACE = "from mrc_testbed.hosts import compiled; print(compiled.folder())"
 COMPILE = "import sys; sys.path.insert(0, 'tools'); import compile_core as c; {}; sys.exit(c.main())"
 MADE = Path(compiled.folder()).is_dir() or bool(os.environ.get("CI"))
@@ -46,7 +46,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @needs_it
 @pytest.mark.parametrize(
-    "module", ["mrc_testbed.hosts.core.sender", "mrc_testbed.hosts.loops", "mrc_testbed.testbed.virtual.scheduler"]
+    "module", ["mrc_testbed.hosts.mrc.sender", "mrc_testbed.hosts.loops", "mrc_testbed.testbed.virtual.scheduler"]
 )
 def test_what_was_compiled_of_these_sources_is_used(module: str) -> None:
     which, file = python("-c", WHICH.format(module)).stdout.split()
@@ -56,14 +56,14 @@ def test_what_was_compiled_of_these_sources_is_used(module: str) -> None:
 
 @needs_it
 def test_a_variable_leaves_it_alone() -> None:
-    assert python("-c", SENDER, core="python").stdout.split() == ["Python", str(ROOT / "hosts/core/sender.py")]
+    assert python("-c", SENDER, core="python").stdout.split() == ["Python", str(ROOT / "hosts/mrc/sender.py")]
 
 
 @needs_it
 @pytest.mark.parametrize(
     "changed",
     [
-        *(f"hosts/{name}.py" for name in ("wire", "common/psn", "core/cc/nscc", "loops", "network")),
+        *(f"hosts/{name}.py" for name in ("mrc/wire", "common/psn", "mrc/cc/nscc", "loops", "network")),
         *("testbed/virtual/port.py", "testbed/switching/thresholds.py"),
     ],
 )
@@ -72,7 +72,7 @@ def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: 
     assert python("-c", SENDER, root=checkout).stdout.split()[0] == "compiled"
     with (checkout / changed).open("a", encoding="utf-8") as file:
         file.write("# another\n")
-    assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/core/sender.py")]
+    assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/mrc/sender.py")]
 
 
 def made_of(content: bytes, sums: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -138,7 +138,7 @@ def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, w
     (checkout / "hosts").mkdir()
     for name in ("__init__.py", "compiled.py"):
         shutil.copy(ROOT / "hosts" / name, checkout / "hosts")
-    (checkout / "hosts/wire.py").write_text("A = 1\n", encoding="utf-8")
+    (checkout / "hosts/loops.py").write_text("A = 1\n", encoding="utf-8")
     done = python("-c", COMPILE.format(without), root=checkout)
     assert done.returncode == 0
     assert done.stderr.startswith(f"setup: the core stays Python: {reason}")
@@ -243,7 +243,7 @@ def test_the_simulations_have_the_same_results() -> None:
 
 
 INHERITS = """
-from mrc_testbed.hosts.core.cc import Nscc
+from mrc_testbed.hosts.mrc.cc import Nscc
 class Mine(Nscc):
     def __init__(self, timing):
         super().__init__(timing)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common.ecmp import hash_of_ports, next_hop
 from mrc_testbed.hosts.common.errors import PeerAttributeError, QpStateError
-from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, StallEnded, WriteCompleted
 from mrc_testbed.hosts.common.qpstate import QpInput
-from mrc_testbed.hosts.common.stalls import StallEnded, StallWatch
+from mrc_testbed.hosts.common.stalls import StallWatch
 from mrc_testbed.hosts.ktcp.attributes import TcpQpAttributes
 from mrc_testbed.hosts.ktcp.counters import TcpCounters, packets_of, summed
 from mrc_testbed.hosts.ktcp.dialling import way_of

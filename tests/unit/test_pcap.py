@@ -17,7 +17,8 @@ from rich.console import Console
 from scapy.utils import RawPcapNgReader
 from test_checks_folder import LINK, PLAN, RunFolder, at, ev, fault
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import load_record
@@ -44,7 +45,7 @@ SNAP_BYTES = 160
 def data(psn: int) -> bytes:
     """A full data packet as a capture keeps it."""
     buffer = memoryview(bytearray(4200))
-    size = wire.emit_data(buffer, wire.WRITE_MIDDLE, 0x10, psn, 0, 1, 2, 3, 4, 4096, memoryview(bytes(4096)), None)
+    size = wire.emit_data(buffer, bth.WRITE_MIDDLE, 0x10, psn, 0, 1, 2, 3, 4, 4096, memoryview(bytes(4096)), None)
     return frame(bytes(buffer[:size]))[:SNAP_BYTES]
 
 

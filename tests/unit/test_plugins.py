@@ -189,7 +189,7 @@ CONTROL = "class Mine:\n    window = 9\n" + "".join(
 )
 HALF = (EXAMPLES / "my_cc.py").read_text()
 DECLARED = 'PLUGIN = {"congestion_control": {"mine": Mine}}\n'
-SELECTION = "from mrc_testbed.hosts.core.evselect.base import EvSelection\n\nclass Mine(EvSelection):\n    turn = -1\n"
+SELECTION = "from mrc_testbed.hosts.mrc.evselect.base import EvSelection\n\nclass Mine(EvSelection):\n    turn = -1\n"
 SPREAD = (EXAMPLES / "step_spread.py").read_text()
 GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
 

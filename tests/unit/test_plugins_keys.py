@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from test_plugins import EXAMPLES, SCENARIO, here, mistakes, with_plugin, written
 
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.plugins import LoadedPlugins
 from mrc_testbed.testbed.compare.settings import settings_of
 from mrc_testbed.testbed.runner.plugins import copy_plugins, plugin_rows
@@ -117,7 +117,7 @@ def test_keys_that_cannot_be_are_one_mistake_with_the_file(here: Path, source: s
 def test_two_plugins_of_one_name_cannot_both_have_keys(here: Path) -> None:
     source = SOURCE.replace(
         "PLUGIN = {",
-        "from mrc_testbed.hosts.core.evselect.base import NO_PLANE, EvSelection\n\n\nclass Other(EvSelection):\n"
+        "from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE, EvSelection\n\n\nclass Other(EvSelection):\n"
         "    Keys = FixedRate.Keys\n    turn = NO_PLANE\n\n    def __init__(self, evs, keys): pass\n\n"
         "    def take(self, avoid=None): pass\n\n\nPLUGIN = {'ev_selection': {'mine': Other}, ",
     )

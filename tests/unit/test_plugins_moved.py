@@ -49,10 +49,10 @@ def test_so_is_the_copy_in_a_run_folder_of_before(tmp_path: Path, trap: Path, mo
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("import hosts.core.cc", "1 hosts.core"),
+        ("import hosts.mrc.cc", "1 hosts.mrc"),
         ("import os\nfrom topos import shape", "2 topos.shape"),
         ("def f():\n    from testbed.expect.vocabulary import By", "2 testbed.expect"),
-        ("import testbed.expect\nimport hosts.wire", "1 testbed.expect"),
+        ("import testbed.expect\nimport hosts.mrc.wire", "1 testbed.expect"),
         ("from hosts import LAB", ""),
         ("import hosts, testbed.of_somebody_else", ""),
         ("from mrc_testbed.hosts import wire", ""),

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import udp, wire
+from mrc_testbed.hosts import udp
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program
 from mrc_testbed.testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
@@ -57,15 +59,15 @@ def enum(name: str) -> dict[str, int]:
         ("DSCP_TRIMMABLE_RETX", wire.CLASS_TRIMMABLE_RETX >> 2),
         ("DSCP_TRIMMED", wire.DSCP_TRIMMED),
         ("DSCP_TRIMMED_LASTHOP", wire.DSCP_TRIMMED_LASTHOP),
-        ("DSCP_CONTROL", wire.CLASS_CONTROL >> 2),
+        ("DSCP_CONTROL", bth.CLASS_CONTROL >> 2),
         ("DSCP_CONTROL", commands.DSCP_CONTROL),
-        ("ECN_MASK", wire.ECN_MASK),
-        ("ECN_CE", wire.ECN_CE),
-        ("FIRST_DATA_OPCODE", wire.WRITE_FIRST),
+        ("ECN_MASK", bth.ECN_MASK),
+        ("ECN_CE", bth.ECN_CE),
+        ("FIRST_DATA_OPCODE", bth.WRITE_FIRST),
         ("LAST_DATA_OPCODE", wire.LAST_DATA_OPCODE),
         ("DATA_HEADER_BYTES", wire.DATA_HEADER_BYTES),
-        ("IMMEDIATE_BYTES", wire.IMMEDIATE_BYTES),
-        ("ICRC_BYTES", wire.ICRC_BYTES),
+        ("IMMEDIATE_BYTES", bth.IMMEDIATE_BYTES),
+        ("ICRC_BYTES", bth.ICRC_BYTES),
     ],
 )
 def test_the_program_and_the_testbed_use_the_same_numbers(name: str, value: int) -> None:
@@ -73,7 +75,7 @@ def test_the_program_and_the_testbed_use_the_same_numbers(name: str, value: int)
 
 
 def test_opcodes_with_an_immediate_and_htb_classes_agree() -> None:
-    assert {int(DEFINES["OPCODE_LAST_IMM"], 0), int(DEFINES["OPCODE_ONLY_IMM"], 0)} == wire.HAS_IMMEDIATE
+    assert {int(DEFINES["OPCODE_LAST_IMM"], 0), int(DEFINES["OPCODE_ONLY_IMM"], 0)} == bth.HAS_IMMEDIATE
     for name, text in (("CLASS_HIGH", commands.CLASS_CONTROL), ("CLASS_LOW", commands.CLASS_DATA)):
         major, _, minor = text.partition(":")
         assert int(DEFINES[name], 0) == int(major, 16) << 16 | int(minor, 16)

@@ -11,8 +11,8 @@ from calls import Call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode, ScenarioError
 from mrc_testbed.testbed.expect import parse_expectation

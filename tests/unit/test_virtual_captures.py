@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
@@ -65,12 +66,12 @@ def test_a_whole_capture_has_every_packet_that_the_port_counted(folder: Path) ->
     assert set(made(folder)) == {CUT, PORT}
     assert not list(folder.glob("pcap/*.ring"))
     packets = [packet(record) for record in reader(folder, PORT)]
-    data = [each for each in packets if each.frame.traffic_class != wire.CLASS_CONTROL]
+    data = [each for each in packets if each.frame.traffic_class != bth.CLASS_CONTROL]
     ports = json.loads((folder / "counters.json").read_text())["ports"]
     counted = ports["p0-t0-0"]["down0"]
     assert len(data) == counted["out_passed"] + counted["out_marked"] + counted["out_trimmed"]
     assert sum(each.values.get("trimmed", False) for each in data) == counted["out_trimmed"] > 10
-    marked = [each for each in data if each.frame.traffic_class & wire.ECN_MASK == wire.ECN_CE]
+    marked = [each for each in data if each.frame.traffic_class & bth.ECN_MASK == bth.ECN_CE]
     everywhere = sum(each.get("out_marked", 0) for node in ports.values() for each in node.values())
     assert 0 < len(marked) <= everywhere
     classes = {each.frame.traffic_class >> 2 for each in data if each.values.get("trimmed")}

@@ -78,7 +78,7 @@ def test_ctrl_c_ends_a_run_with_a_judged_folder(monkeypatch: pytest.MonkeyPatch,
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mrc_testbed.hosts.core.endpoint.Endpoint.handle_timeout", interrupt)
+    monkeypatch.setattr("mrc_testbed.hosts.mrc.endpoint.Endpoint.handle_timeout", interrupt)
     ended = run(tmp_path)
     assert ended.exit_code is ExitCode.INTERRUPTED
     assert ended.reason.endswith("the run was interrupted: interrupted by SIGINT")

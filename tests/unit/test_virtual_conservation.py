@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing, build_plan
@@ -27,7 +28,7 @@ SWITCHES = [switch.name for switch in PLAN.switches]
 US = 1000
 SAMPLE_NS = 37 * US
 MOST_BYTES = 4300
-CLASSES = (wire.CLASS_TRIMMABLE, wire.CLASS_TRIMMABLE_RETX, wire.CLASS_NO_TRIM, wire.CLASS_CONTROL)
+CLASSES = (wire.CLASS_TRIMMABLE, wire.CLASS_TRIMMABLE_RETX, wire.CLASS_NO_TRIM, bth.CLASS_CONTROL)
 
 times = st.integers(0, 2000).map(lambda us: us * US)
 pairs = st.permutations([host.name for host in PLAN.hosts]).map(lambda names: (names[0], names[1]))
@@ -97,12 +98,12 @@ class Story:
                 self.stage.give(source, self._roce(burst), self.stage.destination(flow), burst.traffic_class)
 
     def _mrc(self, burst: Burst) -> bytes:
-        if burst.traffic_class == wire.CLASS_CONTROL:
+        if burst.traffic_class == bth.CLASS_CONTROL:
             return bytes([wire.SACK]) + bytes(8) + self._serial.to_bytes(3, "big") + bytes(wire.SACK_BYTES - 12)
         return mrc_packet(self._serial, payload=burst.payload)
 
     def _roce(self, burst: Burst) -> bytes:
-        control = burst.traffic_class == wire.CLASS_CONTROL
+        control = burst.traffic_class == bth.CLASS_CONTROL
         return rc_packet(rc.ACKNOWLEDGE if control else rc.WRITE_MIDDLE, self._serial, 8 if control else burst.payload)
 
     def _address(self, burst: Burst) -> Any:
@@ -171,7 +172,7 @@ def assert_in_order(stage: Stage) -> None:
         for one in got:
             number = int.from_bytes(one.data[9:12], "big")
             kind = one.traffic_class >> 2
-            lane = (one.source, one.source_port, one.flow_label, kind == wire.CLASS_CONTROL >> 2)
+            lane = (one.source, one.source_port, one.flow_label, kind == bth.CLASS_CONTROL >> 2)
             if kind not in (wire.DSCP_TRIMMED, wire.DSCP_TRIMMED_LASTHOP):
                 assert number > last.get(lane, 0)
                 last[lane] = number

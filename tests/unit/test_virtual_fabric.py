@@ -6,7 +6,8 @@ import tracemalloc
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.virtual import nic
 from mrc_testbed.topos.plan import Routing
 from tests.port_cases import SMALL
@@ -14,7 +15,7 @@ from tests.unit.virtual_stage import Got, Stage
 
 NS_PER_BYTE = 320
 """At 25 Mb/s."""
-DATA = bytes([wire.WRITE_MIDDLE]) + bytes(999)
+DATA = bytes([bth.WRITE_MIDDLE]) + bytes(999)
 PACKET_NS = (1000 + 102) * NS_PER_BYTE
 """What a packet of DATA takes on each wire: a switch is no slower than a NIC, or line rate would build a queue."""
 
@@ -60,7 +61,7 @@ def test_memory_does_not_grow_with_the_run() -> None:
     def burst() -> None:
         for number in range(50):
             stage.nics["h0"].send(DATA, stage.to("h0", "h2", number % SMALL.t1), wire.CLASS_TRIMMABLE)
-            host.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), wire.CLASS_CONTROL)
+            host.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), bth.CLASS_CONTROL)
         stage.run()
         stage.got["h0"].clear()
         taken.append(tracemalloc.get_traced_memory()[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.port_rules import PortRule
@@ -207,24 +208,24 @@ def test_the_first_rule_that_drops_a_packet_ends_it() -> None:
     assert (counts.in_data_dropped, counts.in_corrupted) == (1, 0)
 
 
-@pytest.mark.parametrize("opcode", [wire.WRITE_MIDDLE, wire.WRITE_LAST_IMM])
+@pytest.mark.parametrize("opcode", [bth.WRITE_MIDDLE, bth.WRITE_LAST_IMM])
 def test_corruption_flips_one_bit_of_the_payload(opcode: int) -> None:
     stage = Stage()
     handles = [stage.fabric.add_rule(LAST_LINK, "near", PortRule("corrupt")) for _ in range(2)]
     sent = mrc_packet(7, opcode, payload=16)
     for _ in range(60):
         stage.send(sent)
-        stage.send(bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1), traffic_class=wire.CLASS_CONTROL)
+        stage.send(bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1), traffic_class=bth.CLASS_CONTROL)
     stage.run()
     data = [got.data for got in stage.got["h2"] if got.traffic_class == wire.CLASS_TRIMMABLE]
     changes = [int.from_bytes(one, "big") ^ int.from_bytes(sent, "big") for one in data]
     assert [change.bit_count() for change in changes] == [1] * 60
     places = {len(sent) - 1 - (change.bit_length() - 1) // 8 for change in changes}
-    start = len(sent) - 16 - wire.ICRC_BYTES
+    start = len(sent) - 16 - bth.ICRC_BYTES
     assert min(places) >= start
     assert max(places) < start + 16
     assert len(places) > 8, "at random places"
-    assert all(wire.check(memoryview(one), with_icrc=True) is wire.Refusal.BAD_ICRC for one in data)
+    assert all(wire.check(memoryview(one), with_icrc=True) is bth.Refusal.BAD_ICRC for one in data)
     assert [stage.fabric.remove_rule(handle) for handle in handles] == [60, 0], "of those that corrupt one is enough"
     assert stage.fabric.port_counts()["h2", "port0"].in_corrupted == 60
 
@@ -246,7 +247,7 @@ def test_too_much_control_is_dropped_by_its_own_queue() -> None:
     stage.fabric.set_rate(CORE_LINK, 100_000)
     sack = bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1)
     for _ in range(1500):
-        stage.send(sack, traffic_class=wire.CLASS_CONTROL)
+        stage.send(sack, traffic_class=bth.CLASS_CONTROL)
     stage.run()
     fits = 32 * 4238 // (len(sack) + 102)
     arrived = len(stage.got["h2"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
@@ -143,7 +143,7 @@ def test_packets_that_go_before_data_are_not_paused() -> None:
     there.run(20_000)
     assert ports(there)["h0", NIC].paused
     flow = there.destination(there.flow("h0", "h1"))
-    there.give("h0", rc_packet(rc.ACKNOWLEDGE, 7, 4), flow, wire.CLASS_CONTROL)
+    there.give("h0", rc_packet(rc.ACKNOWLEDGE, 7, 4), flow, bth.CLASS_CONTROL)
     before = len(there.got["h1"])
     there.run(40_000)
     assert [got.data[0] for got in there.got["h1"][before:]].count(rc.ACKNOWLEDGE) == 1

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.lossless import PauseRules
@@ -108,7 +109,7 @@ LEVELS = PortLevels(ecn_low=200, ecn_high=800, trim=1000, drop=3000, last_hop=Fa
         (1000, wire.CLASS_TRIMMABLE, CHANGED),
         (1001, wire.CLASS_TRIMMABLE, CUT),
         (1001, wire.CLASS_NO_TRIM, CHANGED),
-        (1001, wire.CLASS_NO_TRIM & ~wire.ECN_MASK, PASSED),
+        (1001, wire.CLASS_NO_TRIM & ~bth.ECN_MASK, PASSED),
         (3000, wire.CLASS_NO_TRIM, CHANGED),
         (3001, wire.CLASS_NO_TRIM, DROPPED),
         (3001, wire.CLASS_TRIMMABLE, DROPPED),

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.plan import Routing
 from tests.port_cases import BURSTS, LAST_LINK, PLAIN_BURSTS, RULE_CASES, STREAMS, Arrived, Burst, RuleCase, mrc_packet
@@ -33,7 +34,7 @@ def test_a_rule_takes_the_packets_that_it_is_about(case: RuleCase) -> None:
     handle = stage.fabric.add_rule(LAST_LINK, "near", case.rule)
     for number, one in enumerate(STREAMS):
         data = mrc_packet(number, payload=256)
-        stage.send(data, one.source, "h2", one.uplink, wire.CLASS_TRIMMABLE if one.data else wire.CLASS_CONTROL)
+        stage.send(data, one.source, "h2", one.uplink, wire.CLASS_TRIMMABLE if one.data else bth.CLASS_CONTROL)
     stage.run()
     left = {Arrived(one.data, one.traffic_class).number for one in stage.got["h2"]}
     assert left == {number for number, one in enumerate(STREAMS) if one not in case.taken}

@@ -143,7 +143,7 @@ def test_an_endpoint_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest
     def fail(*_: object) -> None:
         raise ZeroDivisionError("of the endpoint")
 
-    monkeypatch.setattr("mrc_testbed.hosts.core.endpoint.Endpoint.handle_timeout", fail)
+    monkeypatch.setattr("mrc_testbed.hosts.mrc.endpoint.Endpoint.handle_timeout", fail)
     ended = run(tmp_path)
     assert ended.exit_code is ExitCode.INCONCLUSIVE
     assert "the endpoint failed: ZeroDivisionError: of the endpoint" in ended.reason

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.switching.ring import RingPacket, block_of, packets_of
@@ -83,7 +84,7 @@ def test_marks_trims_and_spoilt_bits_stand_in_frames_behind_them() -> None:
     assert {read(packet).traffic_class for packet in seen(before)} == {wire.CLASS_TRIMMABLE}
     frames = [read(packet) for packet in seen(behind)]
     assert {frame.traffic_class for frame in frames} == {
-        wire.CLASS_TRIMMABLE, wire.CLASS_TRIMMABLE | wire.ECN_CE, wire.DSCP_TRIMMED << 2 | wire.ECN_ECT0
+        wire.CLASS_TRIMMABLE, wire.CLASS_TRIMMABLE | bth.ECN_CE, wire.DSCP_TRIMMED << 2 | bth.ECN_ECT0
     }  # fmt: skip
     assert {len(frame.payload) for frame in frames} == {len(mrc_packet(0)), wire.DATA_HEADER_BYTES}
     whole = [frame for frame in frames if len(frame.payload) > wire.DATA_HEADER_BYTES]
@@ -131,7 +132,7 @@ def test_blocks_are_released_when_they_are_full_or_old() -> None:
     tap = stage.fabric.tap(LINKS[0], 128, 0, lambda: blocks.extend(len(list(packets_of(b))) for b in tap.blocks()))
     tap.listen()
     for number in range(70):
-        stage.send(wire_of_control := mrc_packet(number)[:60], traffic_class=wire.CLASS_CONTROL)
+        stage.send(wire_of_control := mrc_packet(number)[:60], traffic_class=bth.CLASS_CONTROL)
     stage.at(200_000_000, stage.send, wire_of_control)
     stage.run()
     assert blocks == [64, 6]

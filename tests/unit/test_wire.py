@@ -1,4 +1,4 @@
-"""The wire format, against bytes written out by hand from the layouts of the specification (hosts/wire.py)."""
+"""The wire format, against bytes written out by hand from the layouts of the specification (hosts/mrc/wire.py)."""
 
 from zlib import crc32
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 
 u8, u16, u24, u32, u64 = (st.integers(0, (1 << bits) - 1) for bits in (8, 16, 24, 32, 64))
 
@@ -19,7 +20,7 @@ def emitted(emit, *arguments):
     return bytes(buffer[:size])
 
 
-data_opcodes = st.sampled_from([*range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
+data_opcodes = st.sampled_from([*range(bth.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
 
 
 def unstamped(packet):
@@ -79,9 +80,9 @@ GOLDEN = {
 
 
 def test_golden_data():
-    bits = wire.ACK_REQUEST | wire.RETRANSMISSION | wire.TIMESTAMP | 0xABCDEF
+    bits = bth.ACK_REQUEST | wire.RETRANSMISSION | wire.TIMESTAMP | 0xABCDEF
     assert emitted(
-        wire.emit_data, wire.WRITE_ONLY_IMM, 0x123, bits, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 5,
+        wire.emit_data, bth.WRITE_ONLY_IMM, 0x123, bits, 0x102, 0x304, 0x1234, 0x1122334455667788, 0x99AABBCC, 5,
         memoryview(b"abcde"), 0xDEADBEEF,
     ) == GOLDEN_DATA_ONLY_IMM  # fmt: skip
 
@@ -99,7 +100,7 @@ def test_golden_control_packets():
     assert emitted(wire.emit_probe, 0x123, 7, 0x4567, 0x1234) == GOLDEN_PROBE
     assert emitted(wire.emit_request, wire.OP_EV_PROBE, 0xBEEF, 0xF, 0x1234) == GOLDEN_REQUEST
     assert emitted(wire.emit_response, wire.OP_EV_PROBE, 0xBEEF, 0x0302C000, 0xF, 1, 0x1234) == GOLDEN_RESPONSE
-    assert emitted(wire.emit_ack, 0x123, 0x41, wire.AETH_ACK, 9) == GOLDEN_ACK
+    assert emitted(wire.emit_ack, 0x123, 0x41, bth.AETH_ACK, 9) == GOLDEN_ACK
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -109,7 +110,7 @@ def test_golden_packets_are_accepted(name):
 
 @given(data_opcodes, u24, u16, u64, u32, u32, st.binary(max_size=300), u32)
 def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, address, rkey, length, payload, immediate):
-    carried = immediate if opcode in wire.HAS_IMMEDIATE else None
+    carried = immediate if opcode in bth.HAS_IMMEDIATE else None
     fields = (opcode, 0x123, psn | wire.TIMESTAMP, 7, msn, 99, address, rkey, length)
     stamped = emitted(wire.emit_data, *fields, memoryview(payload), carried)
     packet = memoryview(unstamped(stamped))
@@ -117,7 +118,7 @@ def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, add
     assert not wire.is_stamped(packet)
     op, pad, *rest = wire.read_unstamped(packet)
     assert (op, rest) == (opcode, [psn, 7, msn, 0, address, rkey, length])
-    assert wire.parse_data(packet)[:9] == (opcode, pad, wire.PKEY, 0x123, psn, 7, msn, 0, 0)
+    assert wire.parse_data(packet)[:9] == (opcode, pad, bth.PKEY, 0x123, psn, 7, msn, 0, 0)
     start, end = wire.payload_bounds(len(packet), op, pad, psn)
     assert packet[start:end] == payload
     if carried is not None:
@@ -126,8 +127,8 @@ def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, add
 
 def test_the_opcodes_are_those_of_the_specification():
     opcodes = (
-        wire.WRITE_FIRST, wire.WRITE_MIDDLE, wire.WRITE_LAST, wire.WRITE_LAST_IMM, wire.WRITE_ONLY,
-        wire.WRITE_ONLY_IMM, wire.TRANSPORT_ACK, wire.ENDPOINT_REQUEST, wire.ENDPOINT_RESPONSE, wire.SACK, wire.NACK,
+        bth.WRITE_FIRST, bth.WRITE_MIDDLE, bth.WRITE_LAST, bth.WRITE_LAST_IMM, bth.WRITE_ONLY,
+        bth.WRITE_ONLY_IMM, wire.TRANSPORT_ACK, wire.ENDPOINT_REQUEST, wire.ENDPOINT_RESPONSE, wire.SACK, wire.NACK,
         wire.PROBE_REQUEST,
     )  # fmt: skip
     assert bytes(opcodes) == hexbytes("c6 c7 c8 c9 ca cb d1 d8 d9 dc dd de")
@@ -136,12 +137,12 @@ def test_the_opcodes_are_those_of_the_specification():
 @given(data_opcodes, u24, u24, st.booleans(), u16, u16, u16, u64, u32, u32, st.binary(max_size=300), u32)
 def test_data_round_trip(opcode, qpn, psn, rtx, rqmsn, msn, stamp, address, rkey, length, payload, immediate):
     bits = psn | wire.TIMESTAMP | (wire.RETRANSMISSION if rtx else 0)
-    carried = immediate if opcode in wire.HAS_IMMEDIATE else None
+    carried = immediate if opcode in bth.HAS_IMMEDIATE else None
     fields = (opcode, qpn, bits, rqmsn, msn, stamp, address, rkey, length)
     packet = memoryview(emitted(wire.emit_data, *fields, memoryview(payload), carried))
     assert wire.check(packet, False) is None
     op, pad, pkey, *rest = wire.parse_data(packet)
-    assert (op, pkey, rest) == (opcode, wire.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
+    assert (op, pkey, rest) == (opcode, bth.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
     assert wire.is_stamped(packet)
     assert wire.read_stamped(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
     start, end = wire.payload_bounds(len(packet), op, pad, bits)
@@ -194,7 +195,7 @@ def test_control_round_trips(qpn, psn, code, entropy, small, stamp):
 @pytest.mark.parametrize("name", GOLDEN)
 def test_every_truncation_is_refused(name):
     whole = bytearray(GOLDEN[name])
-    wire.seal(memoryview(whole), len(whole))
+    bth.seal(memoryview(whole), len(whole))
     for size in range(len(whole)):
         assert wire.check(memoryview(whole)[:size], True) is not None
         least = {"data": 40 + 4 + 3, "data without time stamp": 36 + 4 + 3}.get(name)
@@ -209,12 +210,12 @@ def changed(packet, at, value):
 
 
 def test_each_refusal_has_its_reason():
-    assert wire.check(memoryview(b""), False) is wire.Refusal.TOO_SHORT
-    assert wire.check(changed(GOLDEN_ACK, 0, 0x04), False) is wire.Refusal.UNKNOWN_OPCODE
-    assert wire.check(changed(GOLDEN_ACK, 1, 0x01), False) is wire.Refusal.BAD_VERSION
-    assert wire.check(memoryview(GOLDEN_ACK + b"\0"), False) is wire.Refusal.BAD_LENGTH
-    assert wire.check(changed(GOLDEN_DATA_ONLY_IMM, 19, 0x02), False) is wire.Refusal.BAD_TIMESTAMP
-    assert wire.check(memoryview(GOLDEN_ACK), True) is wire.Refusal.BAD_ICRC
+    assert wire.check(memoryview(b""), False) is bth.Refusal.TOO_SHORT
+    assert wire.check(changed(GOLDEN_ACK, 0, 0x04), False) is bth.Refusal.UNKNOWN_OPCODE
+    assert wire.check(changed(GOLDEN_ACK, 1, 0x01), False) is bth.Refusal.BAD_VERSION
+    assert wire.check(memoryview(GOLDEN_ACK + b"\0"), False) is bth.Refusal.BAD_LENGTH
+    assert wire.check(changed(GOLDEN_DATA_ONLY_IMM, 19, 0x02), False) is bth.Refusal.BAD_TIMESTAMP
+    assert wire.check(memoryview(GOLDEN_ACK), True) is bth.Refusal.BAD_ICRC
 
 
 @given(st.binary(max_size=120), st.sampled_from([*GOLDEN, None]), st.booleans())
@@ -241,9 +242,9 @@ def test_garbage_never_raises(tail, name, with_icrc):
 def test_the_icrc_finds_any_changed_byte(payload, at, flip):
     buffer = memoryview(bytearray(300))
     size = wire.emit_data(
-        buffer, wire.WRITE_ONLY, 9, wire.TIMESTAMP | 5, 0, 1, 0, 0, 0, len(payload), memoryview(payload), None
+        buffer, bth.WRITE_ONLY, 9, wire.TIMESTAMP | 5, 0, 1, 0, 0, 0, len(payload), memoryview(payload), None
     )
-    wire.seal(buffer, size)
+    bth.seal(buffer, size)
     assert wire.check(buffer[:size], True) is None
     assert crc32(buffer[: size - 4]) == int.from_bytes(buffer[size - 4 : size], "big")
     buffer[at % size] ^= flip
@@ -252,7 +253,7 @@ def test_the_icrc_finds_any_changed_byte(payload, at, flip):
 
 def test_a_trimmed_packet_needs_its_headers_only():
     assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:36])) is None
-    assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:35])) is wire.Refusal.TOO_SHORT
+    assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:35])) is bth.Refusal.TOO_SHORT
     assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:32])) is None
-    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:31])) is wire.Refusal.TOO_SHORT
-    assert wire.check_trimmed(memoryview(GOLDEN_SACK)) is wire.Refusal.UNKNOWN_OPCODE
+    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:31])) is bth.Refusal.TOO_SHORT
+    assert wire.check_trimmed(memoryview(GOLDEN_SACK)) is bth.Refusal.UNKNOWN_OPCODE

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.wireview.capture import CaptureReader
 from mrc_testbed.testbed.wireview.decode import decode, dissector_help, dissector_path
@@ -49,10 +50,10 @@ def data_packet(psn: int, payload: int = 4096, rtx: bool = False, seal: bool = F
     buffer = memoryview(bytearray(payload + 64))
     bits = psn | wire.TIMESTAMP | (wire.RETRANSMISSION if rtx else 0)
     size = wire.emit_data(
-        buffer, wire.WRITE_MIDDLE, 0x10, bits, 0, 1, 2, 3, 4, 1 << 20, memoryview(bytes(payload)), None
+        buffer, bth.WRITE_MIDDLE, 0x10, bits, 0, 1, 2, 3, 4, 1 << 20, memoryview(bytes(payload)), None
     )
     if seal:
-        wire.seal(buffer, size)
+        bth.seal(buffer, size)
     return bytes(buffer[:size])
 
 

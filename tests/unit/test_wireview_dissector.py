@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview.decode import dissector_path
 from mrc_testbed.testbed.wireview.layers import BTH
 from mrc_testbed.testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES
@@ -45,12 +46,12 @@ BY_SCAPY = {
     "mrc.endpoint.mark": "m",
     "mrc.ack.syndrome": "syndrome",
 }
-"""Fields that hosts/wire.py does not name, or not in these words -> fields of the scapy layers."""
+"""Fields that hosts/mrc/wire.py does not name, or not in these words -> fields of the scapy layers."""
 
 
 def long_packet() -> bytes:
     buffer = memoryview(bytearray(5000))
-    fields = (wire.WRITE_ONLY_IMM, 0x10, wire.TIMESTAMP | 9, 1, 1, 2, 3, 4, 4096)
+    fields = (bth.WRITE_ONLY_IMM, 0x10, wire.TIMESTAMP | 9, 1, 1, 2, 3, 4, 4096)
     return bytes(buffer[: wire.emit_data(buffer, *fields, memoryview(bytes(4096)), 0x77)])
 
 

@@ -1,4 +1,4 @@
-"""Golden bytes of every packet type, and two codecs written apart that must agree: hosts/wire.py and scapy layers."""
+"""Golden bytes of every packet type, and two codecs written apart that agree: hosts/mrc/wire.py and scapy layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from scapy.compat import raw
 from scapy.layers.inet import UDP
 from scapy.packet import Raw
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview import layers
 from mrc_testbed.testbed.wireview.names import OPCODES
 from tests.vectors import VECTORS, Vector
@@ -76,7 +77,7 @@ def test_the_icrc_is_crc32_as_gzip_computes_it():
     packet = layers.BTH(**fields["BTH"]) / layers.METH(**fields["METH"]) / layers.TSETH(**fields["TSETH"])
     sealed = raw(packet / layers.RETH(**fields["RETH"]) / layers.Data(data=b"abcd") / layers.ICRC())
     ours = bytearray(VECTORS["write only"].packet)
-    wire.seal(memoryview(ours), len(ours))
+    bth.seal(memoryview(ours), len(ours))
     assert sealed == ours
     assert sealed[-4:].hex() == "b15d0296"
     assert wire.check(memoryview(sealed), True) is None
@@ -112,13 +113,13 @@ def test_a_trimmed_packet_ends_after_its_headers():
     assert layers.Data not in packet
 
 
-data_opcodes = st.sampled_from([*range(wire.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
+data_opcodes = st.sampled_from([*range(bth.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
 
 
 @settings(max_examples=50, deadline=None)
 @given(data_opcodes, u24, u24, u16, u16, u16, u64, u32, u32, st.binary(max_size=60), u32)
 def test_both_read_data_alike(opcode, qpn, psn, rqmsn, msn, stamp, address, rkey, length, payload, immediate):
-    carried = immediate if opcode in wire.HAS_IMMEDIATE else None
+    carried = immediate if opcode in bth.HAS_IMMEDIATE else None
     fields = (opcode, qpn, psn | wire.TIMESTAMP, rqmsn, msn, stamp, address, rkey, length)
     packet = layers.BTH(emitted(wire.emit_data, *fields, memoryview(payload), carried))
     reth, meth = packet[layers.RETH], packet[layers.METH]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
 from mrc_testbed.testbed.runner.books import port_books
@@ -96,7 +97,7 @@ class Stage:
     def give(self, source: str, data: bytes, destination: Any, traffic_class: int) -> None:
         """Send now, to where the host's socket would."""
         plain = self.plan.routing is Routing.ECMP_STATIC
-        self.sent[source].append(data[0] <= rc.WRITE_ONLY_IMM if plain else traffic_class != wire.CLASS_CONTROL)
+        self.sent[source].append(data[0] <= rc.WRITE_ONLY_IMM if plain else traffic_class != bth.CLASS_CONTROL)
         self.nics[source].send(data, destination, traffic_class)
 
     def run(self, for_ns: int = FOR_EVER_NS) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from mrc_testbed.hosts import wire
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.scenario.faults.chance import Chance
 from mrc_testbed.testbed.scenario.faults.names import Target
 from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
@@ -140,9 +141,9 @@ HEADERS: Mapping[str, int] = {
     "the outer IPv6 header": 54,
     "the inner IPv6 header": 94,
     "UDP": _UDP_BYTES,
-    "BTH": _UDP_BYTES + wire.BTH_BYTES,
-    "data headers": _UDP_BYTES + wire.DATA_HEADER_BYTES + wire.IMMEDIATE_BYTES,
-    "SACKs": _UDP_BYTES + wire.SACK_BYTES + wire.ICRC_BYTES,
+    "BTH": _UDP_BYTES + bth.BTH_BYTES,
+    "data headers": _UDP_BYTES + wire.DATA_HEADER_BYTES + bth.IMMEDIATE_BYTES,
+    "SACKs": _UDP_BYTES + wire.SACK_BYTES + bth.ICRC_BYTES,
 }
 """Which headers fit into the kept bytes; of the longest control packets including the ICRC."""
 LEAST_SNAP_BYTES = max(HEADERS.values())

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from mrc_testbed.hosts.core.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
-from mrc_testbed.hosts.core.timing import MAX_TIMEOUT, TIMER_UNIT_NS
+from mrc_testbed.hosts.mrc.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
+from mrc_testbed.hosts.mrc.timing import MAX_TIMEOUT, TIMER_UNIT_NS
 from mrc_testbed.testbed.scenario.text.denylist import DenialEntry
 from mrc_testbed.testbed.scenario.text.fields import (
     AUTO,

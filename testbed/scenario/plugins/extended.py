@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema, create_model
 from pydantic.fields import FieldInfo
 
-from mrc_testbed.hosts.core.cc import ALGORITHMS
-from mrc_testbed.hosts.core.evselect import SELECTIONS
+from mrc_testbed.hosts.mrc.cc import ALGORITHMS
+from mrc_testbed.hosts.mrc.evselect import SELECTIONS
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario, some_work
 from mrc_testbed.testbed.scenario.model.offered import Offered

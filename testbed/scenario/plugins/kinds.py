@@ -10,13 +10,13 @@ from typing import Any
 
 from mrc_testbed.hosts.common.errors import PluginError
 from mrc_testbed.hosts.common.prng import Prng
-from mrc_testbed.hosts.core.cc import ALGORITHMS
-from mrc_testbed.hosts.core.cc.base import CongestionControl
-from mrc_testbed.hosts.core.config import EndpointConfig
-from mrc_testbed.hosts.core.evselect import SELECTIONS, EvSet
-from mrc_testbed.hosts.core.evselect.base import EvSelection
-from mrc_testbed.hosts.core.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
-from mrc_testbed.hosts.core.timing import Timing
+from mrc_testbed.hosts.mrc.cc import ALGORITHMS
+from mrc_testbed.hosts.mrc.cc.base import CongestionControl
+from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.evselect import SELECTIONS, EvSet
+from mrc_testbed.hosts.mrc.evselect.base import EvSelection
+from mrc_testbed.hosts.mrc.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
+from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.plugins import with_keys
 from mrc_testbed.testbed.expect import METRICS, Metric
 from mrc_testbed.testbed.scenario.faults import Fault, entry_models

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from mrc_testbed.hosts.core.cc import ALGORITHMS
-from mrc_testbed.hosts.core.evselect import SELECTIONS
+from mrc_testbed.hosts.mrc.cc import ALGORITHMS
+from mrc_testbed.hosts.mrc.evselect import SELECTIONS
 from mrc_testbed.testbed.expect import did_you_mean, is_reserved
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
 

@@ -1,0 +1,403 @@
+"""The endpoint: one per host, no sockets and no clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.events import QpFailure
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
+from mrc_testbed.hosts.common.stalls import stalled_since
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
+from mrc_testbed.hosts.mrc.context import Context
+from mrc_testbed.hosts.mrc.events import Event
+from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.paths import PathId
+from mrc_testbed.hosts.mrc.peer import Peer
+from mrc_testbed.hosts.mrc.plugins import NO_PLUGINS, Plugins
+from mrc_testbed.hosts.mrc.portstate import PortInput
+from mrc_testbed.hosts.mrc.qp import Qp
+from mrc_testbed.hosts.mrc.reasons import Ignored
+
+FIRST_QPN = 0x10
+"""0 to 2 have fixed meanings (2: endpoint operations)."""
+REGION_SPACING = 1 << 32
+"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
+_TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
+
+
+class Endpoint(EndpointBase[Context]):
+    """MRC endpoint of one host.
+
+    Input: `handle_datagram`, `handle_timeout`. Application: `add_peer`, `open_qp`, `connect_qp`, `post_write`,
+    `probe_paths`. Output: after every input or application call poll, in this order, `poll_event` until None,
+    `poll_transmit` until None, then re-arm one timer at `next_timeout`. Times are integer nanoseconds of one
+    monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
+    """
+
+    __slots__ = ("_config", "_next_qpn", "_peers", "_qps")
+
+    def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
+        """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
+        self._config = config
+        self._context = Context(config, plugins)
+        self._peers: dict[int, Peer] = {}
+        self._qps: dict[int, Qp] = {}
+        self._next_qpn = FIRST_QPN
+
+    # --- application ---
+
+    def add_peer(self, peer: int, paths: Sequence[tuple[int, int, Hashable]]) -> None:
+        """Make host `peer` known. `paths`: (plane, uplink, token); the token comes back from `poll_transmit`."""
+        self._peers[peer] = Peer(peer, paths, self._context)
+
+    def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
+        """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
+        qpn = self._next_qpn
+        self._next_qpn += 1
+        attributes = self._attributes(qpn, region_bytes, initial_psn)
+        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def _attributes(self, qpn: int, region_bytes: int, initial_psn: int | None) -> QpAttributes:
+        config, prng = self._config, self._context.prng
+        return QpAttributes(
+            qpn=qpn,
+            psn=prng.below(MODULUS) if initial_psn is None else initial_psn,
+            mtu=config.payload_bytes,
+            mpr=config.mpr,
+            max_wimm=config.max_wimm,
+            region_address=qpn * REGION_SPACING,
+            region_bytes=region_bytes,
+            rkey=prng.bits(),
+            planes=config.planes,
+            port_mask=self._context.ports.table.carrier_mask,
+            dynamic_mpr=config.dynamic_mpr > 0,
+            trim_nack=config.trim_nack,
+            timeout=config.timeout,
+            linear=config.linear_tries,
+            exp=config.exponential_tries,
+            tsr_unit_ns=1 << config.stamp_shift,
+        )
+
+    def connect_qp(self, qpn: int, remote: QpAttributes) -> None:
+        """INIT -> RTR -> RTS; and to ERROR at once on a host that has no port left, as when the last one goes."""
+        qp = self._qp(qpn)
+        qp.connect(remote)
+        if not self._context.ports.table.carrier_mask:
+            qp.fail(QpFailure.ALL_PORTS_DOWN)
+
+    def reset_qp(self, qpn: int, initial_psn: int | None = None) -> QpAttributes:
+        """Any state -> RESET -> INIT: forget the connection, what was posted, and counts by QP. The region stays, under
+        a new rkey. The result must reach the peer, whose end has to be reset too; then `connect_qp` again.
+
+        Both ends should be reset before either is connected. The new PSN, where none is given, is so far from the old
+        that what is still under way from before has no effect.
+        """
+        qp = self._qp(qpn)
+        if initial_psn is None:
+            initial_psn = qp.next_psn + 2 * STRANGE + self._context.prng.below(STRANGE) & MASK
+        attributes = self._attributes(qpn, qp.attributes.region_bytes, initial_psn)
+        qp.reset(attributes)
+        self._forget_events(qpn)
+        return attributes
+
+    def destroy_qp(self, qpn: int) -> None:
+        """Any state -> gone, with its region: `region` views that the application still holds are its own affair.
+
+        The number is not given again. The peer is not told, as in verbs; its QP fails when it next sends.
+        """
+        self._qp(qpn).destroy()
+        del self._qps[qpn]
+        self._forget_events(qpn)
+
+    def limit_psn_range(self, qpn: int, mpr: int) -> None:
+        """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
+        self._qp(qpn).receiver.limit(mpr)
+
+    def region(self, qpn: int) -> memoryview:
+        """The registered region, writable; the peer's data appears here."""
+        return self._qp(qpn).region
+
+    def post_write(
+        self,
+        qpn: int,
+        data: memoryview | bytes | bytearray,
+        remote_address: int,
+        wr_id: int,
+        immediate: int | None = None,
+    ) -> None:
+        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
+
+        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
+        """
+        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
+
+    def deny(self, peer: int, paths: Sequence[PathId]) -> None:
+        """Denylist: nothing but `allow` brings these (plane, uplink) paths to `peer` back. Unknown ones raise
+        `UnknownPathError` and nothing changes."""
+        target = self._peer(peer)
+        for path in target.find(paths):
+            target.deny(path)
+
+    def allow(self, peer: int, paths: Sequence[PathId], now_ns: int) -> None:
+        """Undo `deny`: the paths return when probes have vouched for them."""
+        target = self._peer(peer)
+        for path in target.find(paths):
+            target.allow(path, now_ns)
+
+    def port_down(self, plane: int, now_ns: int) -> None:
+        """The NIC port of `plane` lost its carrier: before this returns no QP uses the plane, and what was under way on
+        it is queued to go again. Peers are told. Without any port left all QPs fail."""
+        if self._context.ports.step(plane, PortInput.LOST, now_ns) and not self._context.ports.table.carrier_mask:
+            for qp in self._qps.values():
+                if qp.live:
+                    qp.fail(QpFailure.ALL_PORTS_DOWN)
+
+    def port_up(self, plane: int, now_ns: int) -> None:
+        """The NIC port of `plane` has carrier again: it returns when one probe over its plane is answered."""
+        self._context.ports.step(plane, PortInput.CARRIER, now_ns)
+
+    def probe_paths(self, peer: int, now_ns: int) -> None:
+        """Send one EV probe on every path to `peer` that is not denied (warm-up). States do not change by it."""
+        target = self._peer(peer)
+        for path in target.paths:
+            if path.state is not EvState.DENIED:
+                target.prober.probe(path, now_ns)
+
+    def agree_on_base_rtt(self, base_ns: int) -> None:
+        """What all hosts take for a round trip without queues (`base_rtt` of NSCC, API), ns."""
+        for peer in self._peers.values():
+            peer.timing.agree(base_ns)
+
+    def path_report(self, peer: int) -> PathReport:
+        """Which paths to `peer` ever answered a probe, and the smallest RTT. Denied paths are not reported silent."""
+        target = self._peer(peer)
+        silent = [path for path in target.paths if not path.answered and path.state is not EvState.DENIED]
+        return PathReport(
+            answered=[(path.plane, path.uplink) for path in target.paths if path.answered],
+            silent=[(path.plane, path.uplink) for path in silent],
+            rtt_ns=target.timing.smallest_rtt_ns,
+        )
+
+    def _peer(self, number: int) -> Peer:
+        peer = self._peers.get(number)
+        if peer is None:
+            raise UnknownPeerError(number)
+        return peer
+
+    def _qp(self, qpn: int) -> Qp:
+        qp = self._qps.get(qpn)
+        if qp is None:
+            raise UnknownQpError(qpn)
+        return qp
+
+    # --- input ---
+
+    def handle_datagram(
+        self,
+        view: memoryview,
+        peer: int,
+        flow_label: int,
+        udp_port: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """Take in one UDP payload from host `peer`.
+
+        `flow_label` and `udp_port` are the packet's EV[31:16] and EV[15:0] (source port). `arrival_ns` is when it
+        reached this host, delay line included, and is what RTTs are taken from; `now_ns` >= `arrival_ns` is the time
+        of the call. The view is not kept.
+        """
+        last_hop = _TRIMMED.get(traffic_class >> 2)
+        refusal = wire.check(view, self._config.icrc) if last_hop is None else wire.check_trimmed(view)
+        if refusal is not None:
+            self._context.counters.refuse(refusal)
+            return
+        if peer not in self._peers:
+            self._context.counters.refuse(Ignored.UNKNOWN_PEER)
+            return
+        entropy = (flow_label & 0xFFFF) << 16 | udp_port
+        opcode = view[0]
+        if opcode == wire.ENDPOINT_REQUEST:
+            self._on_request(view, self._peers[peer], entropy, traffic_class, arrival_ns, now_ns)
+        elif opcode == wire.ENDPOINT_RESPONSE:
+            self._on_response(view, self._peers[peer], arrival_ns, now_ns)
+        elif opcode > wire.LAST_DATA_OPCODE:
+            self._on_control(view, opcode, peer, entropy, traffic_class, arrival_ns, now_ns)
+        else:
+            qp = self._receiving_qp(view, peer)
+            if qp is None:
+                return
+            if last_hop is None:
+                ce_seen = traffic_class & bth.ECN_MASK == bth.ECN_CE
+                qp.receiver.on_data(view, entropy, ce_seen, arrival_ns, now_ns)
+            else:
+                qp.receiver.on_trimmed(view, entropy, last_hop)
+
+    def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
+        """The live QP a packet is for; counts why there is none."""
+        # `wire.destination_qpn`, without the price of a call for every packet.
+        qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
+        if qp is None:
+            self._context.counters.refuse(Ignored.UNKNOWN_QP)
+        elif qp.peer.number != peer:
+            self._context.counters.refuse(Ignored.WRONG_PEER)
+        elif not qp.live:
+            self._context.counters.refuse(Ignored.QP_STATE)
+        else:
+            return qp
+        return None
+
+    def _on_control(
+        self,
+        view: memoryview,
+        opcode: int,
+        peer: int,
+        entropy: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """SACK, NACK, Transport ACK, reliability probe."""
+        qp = self._receiving_qp(view, peer)
+        if qp is None:
+            return
+        if opcode == wire.TRANSPORT_ACK:
+            _, psn, syndrome, _ = wire.parse_ack(view)
+            qp.sender.on_ack(psn, syndrome, now_ns)
+        elif view[wire.SOURCE_CID] << 8 | view[wire.SOURCE_CID + 1] != qp.sender.remote_cid:
+            self._context.counters.refuse(Ignored.WRONG_QP)
+        elif opcode == wire.SACK:
+            qp.sender.on_sack(view, arrival_ns, now_ns)
+        elif opcode == wire.NACK:
+            _, bits, reason, refused_ev, _ = wire.parse_nack(view)
+            qp.sender.on_nack(bits, reason, refused_ev, now_ns)
+        else:
+            if traffic_class & ~bth.ECN_MASK != bth.CLASS_CONTROL:
+                self._context.counters.suspect_probes_received += 1
+            _, probe_id, timestamp = wire.parse_probe(view)
+            qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
+
+    def _on_request(
+        self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int
+    ) -> None:
+        operation, request_id, port_mask, timestamp, tsr = wire.parse_request(view)
+        mark = int(traffic_class & bth.ECN_MASK == bth.ECN_CE)
+        if operation == wire.OP_EV_PROBE:
+            path = peer.answer_path(entropy >> 16, port_mask)
+            peer.one_way.probed(timestamp, arrival_ns, peer.timing.forwarding_ns)
+        elif operation == wire.OP_PORT_STATUS:
+            self._context.counters.port_updates_received += 1
+            peer.ports.on_update(timestamp, tsr, port_mask, now_ns)
+            path = peer.reverse.path(entropy >> 16)
+        else:
+            self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
+            return
+        self._context.send_control(path, self._emit_response, (operation, request_id, entropy, mark, timestamp))
+
+    def _emit_response(
+        self, buffer: memoryview, now_ns: int, operation: int, request_id: int, entropy: int, mark: int, timestamp: int
+    ) -> int:
+        self._context.counters.probe_responses_sent += 1
+        port_mask = self._context.ports.table.carrier_mask
+        return wire.emit_response(buffer, operation, request_id, entropy, port_mask, mark, timestamp)
+
+    def _on_response(self, view: memoryview, peer: Peer, arrival_ns: int, now_ns: int) -> None:
+        operation, request_id, entropy, _, mark, _ = wire.parse_response(view)
+        if operation == wire.OP_PORT_STATUS:
+            if not peer.ports.on_update_answer(request_id):
+                self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
+        elif operation != wire.OP_EV_PROBE:
+            self._context.counters.refuse(Ignored.UNKNOWN_OPERATION)
+        elif peer.prober.on_answer(request_id, entropy, mark == 1, arrival_ns, now_ns):
+            self._context.counters.probes_answered += 1
+        else:
+            self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
+
+    # --- output ---
+
+    def poll_event(self) -> Event | None:
+        """Next event, oldest first; None when there is none."""
+        events = self._context.events
+        return events.popleft() if events else None
+
+    def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
+        context = self._context
+        if context.control:
+            path, emit, arguments, traffic_class = context.control.popleft()
+            size = emit(buffer, now_ns, *arguments)
+            context.pacer.charge(path.plane, size, now_ns)
+            packet = size, path.token, traffic_class
+        elif now_ns < context.blocked_until:
+            return None
+        else:
+            data = self._poll_data(now_ns, buffer)
+            if data is None:
+                return None
+            packet = data
+        if self._config.icrc:
+            bth.seal(buffer, packet[0])
+        return packet
+
+    def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Senders take turns, packet by packet; one whose next plane has no tokens waits, the others go on."""
+        context = self._context
+        ready, pacer = context.ready, context.pacer
+        context.blocked_until = 0
+        earliest = NEVER
+        for _ in range(len(ready)):
+            sender = ready.popleft()
+            plane = sender.selection.turn
+            if plane == NO_PLANE:
+                sender.stalled(now_ns)
+                continue
+            free_at = pacer.ready_at(plane)
+            if free_at > now_ns:
+                ready.append(sender)
+                earliest = min(earliest, free_at)
+                continue
+            packet = sender.transmit(now_ns, buffer)
+            if sender.ready:
+                ready.append(sender)
+            if packet is not None:
+                return packet
+        if earliest != NEVER:
+            context.blocked_until = earliest
+        return None
+
+    # --- reading ---
+
+    def qp_packets(self) -> dict[int, QpPackets]:
+        """What each QP that was ever connected has sent and lost, by its number."""
+        senders = (sender for peer in self._peers.values() for sender in peer.senders)
+        return {sender.qpn: QpPackets(sender.flight.next, sender.lost_packets) for sender in senders}
+
+    def lost_packets(self) -> dict[int, int]:
+        """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
+        senders = (sender for peer in self._peers.values() for sender in peer.senders if sender.lost_packets)
+        return {sender.qpn: sender.lost_packets for sender in senders}
+
+    def stalled(self, now_ns: int) -> dict[int, int]:
+        """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
+        return stalled_since((sender.silence for peer in self._peers.values() for sender in peer.senders), now_ns)
+
+    def qp_flows(self) -> dict[int, list[QpFlow]]:
+        """None: this host chooses the path of every packet."""
+        return {}
+
+    def take_placed(self, qpn: int, mark_ns: int) -> int:
+        """Payload bytes placed in the region of a connected QP, as `PlacedBytes.take`."""
+        return self._qp(qpn).receiver.placed.take(mark_ns)
+
+    def path_packets(self, peer: int) -> dict[PathId, int]:
+        """Data packets (retransmissions included) sent on each path to `peer`."""
+        return {(path.plane, path.uplink): path.sent for path in self._peer(peer).paths}

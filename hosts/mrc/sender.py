@@ -1,0 +1,476 @@
+"""The requester half of a QP: sends writes, retransmits, completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from typing import Any
+
+from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.messages import Message, Outbox
+from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
+from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import MPR_UNIT, QpAttributes
+from mrc_testbed.hosts.mrc.context import Context
+from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.inflight import LOST, OUTSTANDING, Inflight
+from mrc_testbed.hosts.mrc.loss import NEVER_ASKED, SackOrder, inferred
+from mrc_testbed.hosts.mrc.paths import Path
+from mrc_testbed.hosts.mrc.peer import Peer
+from mrc_testbed.hosts.mrc.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURES, TRIMS, Ignored, LossReason
+from mrc_testbed.hosts.mrc.retry import RetryCounter
+from mrc_testbed.hosts.mrc.sack import MIN_COUNTED_BYTES
+from mrc_testbed.hosts.mrc.tail import TailProbe
+from mrc_testbed.hosts.mrc.timing import COUNTED_HEADER_BYTES
+
+GOOD = EvState.GOOD
+LOOKS = 16
+"""Most searches for expired packets in one timeout: as a burst was sent, so it would expire packet by packet."""
+
+
+class Sender:
+    """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
+
+    __slots__ = (
+        "_acked_unseen",
+        "_cc",
+        "_context",
+        "_fail",
+        "_initial_psn",
+        "_look_at",
+        "_lost",
+        "_most_mpr",
+        "_order",
+        "_outbox",
+        "_packet_bytes",
+        "_payload_bytes",
+        "_psn_range",
+        "_quiet_since",
+        "_reinfer",
+        "_remote_qpn",
+        "_retry",
+        "_rkey",
+        "_rtt_ns",
+        "_stamp_shift",
+        "_tail",
+        "_timeout_at",
+        "_ts_field",
+        "flight",
+        "lost_packets",
+        "peer",
+        "qpn",
+        "ready",
+        "remote_cid",
+        "selection",
+        "silence",
+        "wake_ns",
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        peer: Peer,
+        local: QpAttributes,
+        remote: QpAttributes,
+        fail: Callable[[QpFailure], None],
+    ) -> None:
+        config = context.config
+        self._context = context
+        self.peer = peer
+        self.selection = peer.selection
+        self.qpn = local.qpn
+        self._initial_psn = local.psn
+        self._remote_qpn = remote.qpn
+        self.remote_cid = remote.qpn & 0xFFFF
+        """As much of the peer's QPN as its answers name."""
+        self._rkey = remote.rkey
+        self._payload_bytes = min(local.mtu, remote.mtu)
+        self._packet_bytes = self._payload_bytes + wire.DATA_HEADER_BYTES + bth.ICRC_BYTES + COUNTED_HEADER_BYTES
+        self._psn_range = remote.mpr * MPR_UNIT
+        self._most_mpr = remote.mpr if local.dynamic_mpr and remote.dynamic_mpr else 0
+        """Largest PSN range SACKs may set; 0: they may not."""
+        self._outbox = Outbox(remote.max_wimm)
+        self._fail = fail
+        self._cc = context.choices.make_control(config.congestion_control, peer.timing)
+        self._acked_unseen = 0
+        """Bytes that Transport ACKs have acknowledged since the last SACK. A receiver sends the ACK of a message before
+        the SACK of its last packet, so that without them congestion control would hear nothing of short messages."""
+        self._rtt_ns: int | None = None
+        """Of the trigger of the SACK being read, if it is a sample."""
+        self.flight = Inflight(self._psn_range, peer.paths)
+        self._lost: list[int] = []
+        """Heap of sequence numbers taken for lost; entries acknowledged since are passed over."""
+        self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
+        self._reinfer = config.reinfer
+        self._stamp_shift, self._ts_field = config.stamp_shift, config.ts_field
+        self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
+        self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
+        self._quiet_since = 0
+        """When the last packet was sent or heard."""
+        self._timeout_at = NEVER
+        self._look_at = NEVER
+        """When to look whether the timer would come before the answer to the next probe."""
+        self.lost_packets = 0
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
+        self.ready = False
+        self.wake_ns = NEVER
+
+    # --- application ---
+
+    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+        """Queue one write."""
+        self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
+        self._context.counters.messages_posted += 1
+        self._cc.begin()
+        self.wake()
+
+    def stop(self) -> None:
+        """The QP failed: send nothing more, not even what is under way when a port falls later."""
+        self._outbox.clear()
+        self.flight.forget()
+        self._lost.clear()
+
+    def abandon(self, plane: int, now_ns: int) -> None:
+        """The plane lost a port: all that is under way on it goes again, at once and elsewhere."""
+        for seq in self.flight.on_plane(plane):
+            self._lose(seq, LossReason.PORT_DOWN, now_ns)
+        self.wake()
+
+    # --- sending ---
+
+    def wake(self) -> None:
+        """Stand in the endpoint's queue if there is something to send and room to send it."""
+        if not self.ready and self._can_send():
+            self._context.make_ready(self)
+
+    def _can_send(self) -> bool:
+        flight = self.flight
+        if flight.bytes:
+            control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int
+            if flight.bytes + self._packet_bytes > control.window:
+                return False
+        if flight.lost:
+            return True
+        return flight.next - flight.una < self._psn_range and self._outbox.has_packet()
+
+    def stalled(self, now_ns: int) -> None:
+        """No plane is usable: time, and with it the retry counter, goes on all the same."""
+        self.ready = False
+        self._begin_work(now_ns)
+        self._start_timers(now_ns)
+
+    def resume(self, now_ns: int) -> None:
+        """A plane can be used again. What is under way, if it leaves no room to send, is asked for at once."""
+        self.wake()
+        if not self.ready and not self._outbox.idle():
+            self._context.timers.arm(self, now_ns)
+
+    def _begin_work(self, now_ns: int) -> None:
+        if self.silence.since_ns == NEVER:
+            self.silence.posted(now_ns)
+            self._retry.begin(now_ns)
+
+    def _start_timers(self, now_ns: int) -> None:
+        if self._timeout_at == NEVER:
+            self._timeout_at = now_ns + self.peer.timing.rto_ns()
+            self._look_at = self._timeout_at - self.peer.timing.answer_ns()
+        self._context.timers.arm(self, now_ns + self.peer.timing.silence_ns(False))
+
+    def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+        """Write the next packet on the path whose turn it is: (size, token, traffic class). None: nothing to send.
+
+        Leaves `ready` saying whether another may follow at once; the last one that may asks for a SACK (A bit).
+        """
+        if not self._can_send():
+            self.ready = False
+            return None
+        flight = self.flight
+        if flight.lost:
+            seq = self._resend(now_ns)
+            bits, traffic_class = wire.TIMESTAMP | wire.RETRANSMISSION, wire.CLASS_TRIMMABLE_RETX
+        else:
+            seq = self._send_new(now_ns)
+            bits, traffic_class = wire.TIMESTAMP, wire.CLASS_TRIMMABLE
+        self.ready = self._can_send()
+        if not self.ready:
+            bits |= bth.ACK_REQUEST
+        path = flight.path[seq & flight.mask]
+        size = self._emit(buffer, seq, bits, now_ns)
+        self._account(path, size, now_ns)
+        return size, path.token, traffic_class
+
+    def _send_new(self, now_ns: int) -> int:
+        flight = self.flight
+        seq = flight.next
+        message = self._outbox.next_packet(seq)
+        missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
+        size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
+        flight.send(message, size, self.selection.take(), now_ns)
+        self._begin_work(now_ns)
+        return seq
+
+    def _resend(self, now_ns: int) -> int:
+        """Oldest gap first, on another EV than the attempt that was lost."""
+        flight = self.flight
+        seq = heappop(self._lost)
+        while flight.state[seq & flight.mask] != LOST or seq < flight.una:
+            seq = heappop(self._lost)
+        slot = seq & flight.mask
+        flight.send_again(seq, self.selection.take(avoid=flight.path[slot]), now_ns)
+        counters = self._context.counters
+        counters.retransmitted += 1
+        counters.retransmitted_for[flight.reason[slot]] += 1
+        return seq
+
+    def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
+        message = self.flight.message[seq & self.flight.mask]
+        index = seq - message.first
+        offset = index * self._payload_bytes
+        payload = message.data[offset : offset + self._payload_bytes]
+        self._context.counters.bytes_sent += len(payload)
+        return wire.emit_data(
+            buffer,
+            message.opcode(index),
+            self._remote_qpn,
+            bits | self._initial_psn + seq & bth.PSN_MASK,
+            message.rqmsn,
+            message.msn,
+            now_ns >> self._stamp_shift & 0xFFFF,
+            message.address + offset,
+            self._rkey,
+            len(message.data),
+            payload,
+            message.immediate if index == message.last_index else None,
+            self._ts_field,
+        )
+
+    def _account(self, path: Path, size: int, now_ns: int) -> None:
+        path.sent += 1
+        path.last_tx_ns = now_ns
+        counters = self._context.counters
+        counters.data_sent += 1
+        if path.state is not GOOD:
+            if path.state is EvState.SKIP:
+                counters.data_on_skip_ev += 1
+            else:
+                counters.data_on_bad_ev += 1
+        self._context.pacer.charge(path.plane, size, now_ns)
+        self._quiet_since = now_ns
+        if self.wake_ns == NEVER or self._timeout_at == NEVER:
+            self._start_timers(now_ns)
+
+    # --- hearing ---
+
+    def on_sack(self, view: memoryview, arrival_ns: int, now_ns: int) -> None:
+        """One SACK: what it acknowledges, then what it shows to be lost."""
+        bits, flags, offset, entropy, down_mask, mpr, sack_offset, bitmap, echo, out_of_order, received = (
+            wire.read_sack(view)
+        )
+        flight, counters = self.flight, self._context.counters
+        mark = flags & wire.SACK_MARK_MASK
+        counters.sacks_received += 1
+        if mark == wire.SACK_CE_SEEN:
+            counters.sacks_with_ce += 1
+        cack = unwrap(bits & bth.PSN_MASK, self._initial_psn, flight.una)
+        if cack >= flight.next:
+            counters.refuse(Ignored.ACKS_UNSENT)
+            return
+        base = cack + sack_offset
+        before, self._rtt_ns = flight.bytes, None
+        new_arrivals = flight.acknowledge(cack, base, bitmap)
+        asked = NEVER_ASKED
+        if flags & wire.SACK_PROBE_ANSWER:
+            asked = self._tail.answered(offset)
+        else:
+            trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
+            new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
+        if new_arrivals:
+            self.peer.timing.note_arrival(flight.first_acked_sent_ns(), arrival_ns)
+            self._retry.progress(now_ns)
+            self.silence.progress(now_ns)
+        self._quiet_since = now_ns
+        acked, self._acked_unseen = before - flight.bytes + self._acked_unseen, 0
+        self._control_window(acked, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
+        # A SACK whose cack is behind what is known cannot be the latest, whatever its counter says.
+        if cack + 1 == flight.una and self._order.is_latest(received & 0xFFFFFF, flight):
+            if mpr and self._most_mpr:
+                self._psn_range = min(mpr, self._most_mpr) * MPR_UNIT
+            if down_mask != self.peer.ports.sack_down:
+                self.peer.ports.on_sack_mask(down_mask, echo, arrival_ns, now_ns)
+            timing, reinfer = self.peer.timing, self._reinfer
+            for seq, reason in inferred(flight, cack, base, bitmap, out_of_order, timing, asked, reinfer):
+                self._lose(seq, reason, now_ns)
+        if not self.ready:
+            self.wake()
+
+    def _control_window(self, acked: int, marked: bool, asked: int, now_ns: int) -> None:
+        """Let congestion control hear of a SACK: `acked` bytes are not under way any more, `asked` is byte 32."""
+        if asked:
+            self._cc.on_penalty(asked & wire.PENALTY_MASK, bool(asked & wire.RESTORE_WINDOW), acked)
+        self._cc.on_sack(acked, self._rtt_ns, marked, self.flight.bytes, now_ns)
+
+    def _judge_trigger(
+        self, seq: int, retransmission: bool, entropy: int, mark: int, echo: int, arrival_ns: int, now_ns: int
+    ) -> int:
+        """Learn from the packet that caused a SACK; returns 1 if its arrival was not known.
+
+        RTT rule: the echo is a sample when it is clear which attempt it echoes. The RTX bit tells the first attempt
+        from the second (UEC 1.0, by its readers), the stamp itself the latest of more.
+        """
+        flight = self.flight
+        if not flight.known(seq):
+            return 0
+        slot = seq & flight.mask
+        if flight.attempts[slot] == retransmission or echo == self._context.stamp(flight.sent_ns[slot]):
+            self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
+        new_arrivals = 0
+        if seq >= flight.una:
+            new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
+        path = self.peer.path_of(entropy)
+        if path is not None:
+            flight.arrived_by(seq, path, retransmission)
+            if mark:
+                self._heed(path, mark, flight.sent_ns[slot], now_ns)
+            else:
+                self.selection.on_arrival(path, flight.sent_ns[slot])
+        return new_arrivals
+
+    def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
+        """The m field of a SACK: congestion on the path of its trigger, or worse."""
+        if mark == wire.SACK_CE_SEEN:
+            self.peer.congest(path, False, sent_ns, now_ns)
+        elif mark == wire.SACK_ALWAYS_SKIP:
+            self.peer.condemn(path, now_ns)
+
+    def on_ack(self, psn: int, syndrome: int, now_ns: int) -> None:
+        """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
+        counters = self._context.counters
+        counters.acks_received += 1
+        flight = self.flight
+        covered = unwrap(psn, self._initial_psn, flight.una)
+        if syndrome != bth.AETH_ACK and abs(covered - flight.una) < STRANGE:
+            counters.naks_received += 1
+            self._fail(NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
+            return
+        if covered >= flight.next or syndrome != bth.AETH_ACK:
+            counters.refuse(Ignored.ACKS_UNSENT)
+            return
+        before = flight.bytes
+        if flight.acknowledge(covered):
+            self._acked_unseen += before - flight.bytes
+            self._retry.progress(now_ns)
+            self.silence.progress(now_ns)
+        self._quiet_since = now_ns
+        for message in self._outbox.complete(covered):
+            counters.messages_completed += 1
+            self._retry.progress(now_ns)
+            self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
+        if self._outbox.idle():
+            self.silence.idle()
+        self.wake()
+
+    def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:
+        """The peer could not take one packet in: send it again, unless it says that this is hopeless."""
+        counters = self._context.counters
+        counters.nacks_received += 1
+        flight = self.flight
+        seq = unwrap(bits & bth.PSN_MASK, self._initial_psn, flight.una)
+        if abs(seq - flight.una) >= STRANGE:
+            counters.refuse(Ignored.NOT_OUTSTANDING)
+            return
+        if reason_code == wire.NACK_UNEXP_EVENT:
+            self._fail(QpFailure.REMOTE_OPERATION)
+            return
+        reason = NACK_REASONS.get(reason_code)
+        if reason is None:
+            counters.refuse(Ignored.UNKNOWN_REASON)
+            return
+        self._quiet_since = now_ns
+        slot = seq & flight.mask
+        in_flight = flight.una <= seq < flight.next and flight.state[slot] == OUTSTANDING
+        if not in_flight or flight.path[slot].ev != entropy:
+            counters.refuse(Ignored.NOT_OUTSTANDING)
+            return
+        self._retry.refused = True
+        self._lose(seq, reason, now_ns)
+        self.wake()
+
+    def _lose(self, seq: int, reason: LossReason, now_ns: int) -> None:
+        flight = self.flight
+        slot = seq & flight.mask
+        flight.lose(seq, reason)
+        heappush(self._lost, seq)
+        self.lost_packets += 1
+        self._context.counters.lost[reason] += 1
+        if reason in BLAMES_PATH:
+            self._cc.on_loss(flight.size[slot])
+            self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
+        elif reason in TRIMS:
+            self.peer.timing.note_trim(now_ns)
+            self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
+            if reason is LossReason.TRIMMED:
+                self.peer.congest(flight.path[slot], True, flight.sent_ns[slot], now_ns)
+
+    # --- time ---
+
+    def on_timer(self, now_ns: int) -> int:
+        """Retransmission timeout and reliability probe; returns when to look again."""
+        if self._outbox.idle():
+            self._timeout_at = NEVER
+            return NEVER
+        if now_ns >= self._timeout_at:
+            self._time_out(now_ns)
+        if not self.peer.evs.paths or self._outbox.idle():
+            return self._timeout_at
+        may_send = self.ready or self._can_send()
+        if now_ns >= self._tail.due_at(self._quiet_since, may_send):
+            self._tail.send(self.flight.oldest_path(), now_ns)
+        elif now_ns >= self._look_at:
+            self._forestall(now_ns)
+        return min(self._timeout_at, self._look_at, self._tail.due_at(self._quiet_since, may_send))
+
+    def _forestall(self, now_ns: int) -> None:
+        """Ask, if the timer of the packet that waits longest would come before the answer to a later probe, and it is
+        older than the slowest round trip of late. Looks at every packet, once in some T."""
+        timing = self.peer.timing
+        answer_ns = timing.answer_ns()
+        _, oldest = self.flight.sent_before(0)
+        since = now_ns if oldest is None else oldest
+        ask_at = since + max(timing.rto_ns() - answer_ns, timing.slowest_ns)
+        self._look_at = ask_at if ask_at > now_ns else now_ns + answer_ns
+        if ask_at <= now_ns and not self._tail.asked_since(now_ns - answer_ns):
+            self._tail.ask(now_ns)
+
+    def _time_out(self, now_ns: int) -> None:
+        """Let go of what has expired, count the try if one ends, and say when to look again. Looks at every packet, at
+        most LOOKS times in a timeout. The interval of tries doubles, the timer of packets does not: what is on its way
+        again waits for the first timeout (readers, of P2), and nothing that is older fills the window."""
+        rto, retry = self.peer.timing.rto_ns(), self._retry
+        expired, oldest = self.flight.sent_before(now_ns - rto)
+        for seq in expired:
+            self._lose(seq, LossReason.TIMEOUT, now_ns)
+            retry.expired = True
+        if now_ns >= retry.ends_ns(rto) and self._gives_up(oldest is not None, now_ns):
+            self._timeout_at = NEVER
+            self._fail(QpFailure.RETRY_EXCEEDED)
+            return
+        ends_ns = retry.ends_ns(rto)
+        self._timeout_at = (now_ns if oldest is None else oldest) + rto
+        if now_ns < ends_ns < self._timeout_at:
+            self._timeout_at = ends_ns
+        self._timeout_at = max(self._timeout_at, now_ns + rto // LOOKS)
+        self.wake()
+
+    def _gives_up(self, outstanding: bool, now_ns: int) -> bool:
+        """Nothing was acknowledged for an interval. Count that, unless packets wait for nothing but their turn.
+
+        All may be acknowledged, and yet the peer never says so as a whole: a Transport ACK that does not come, or a
+        SACK that was damaged and claimed too much. Or no path is left. Probes answered do not count; only progress
+        does. Only refused, it sent each packet again as its NACK came: that is a try, but no timer was waited for.
+        """
+        silent = self._retry.expired or not (outstanding or self.ready) or not self.peer.evs.paths
+        self._context.counters.timeouts += silent
+        return (silent or self._retry.refused) and self._retry.tried(now_ns)
