@@ -15,7 +15,11 @@ from mrc_testbed.hosts.wiring import Wiring
 Make = Callable[[Request, LoadedPlugins, Wiring], Network]
 """Raises CommandError or CoreError for fields that cannot be, OSError for sockets that cannot be made."""
 PROTOCOLS: Mapping[str, str] = MappingProxyType(
-    {"mrc": "mrc.transport", "roce": "rc.transport", "tcp": "ktcp.transport", "mptcp": "ktcp.transport"}
+    {
+        **dict.fromkeys(("mrc", "mrc-hashed"), "mrc.transport"),
+        "roce": "rc.transport",
+        **dict.fromkeys(("tcp", "mptcp"), "ktcp.transport"),
+    }
 )
 """By the value of `transport`, the module below hosts/ that has a function of this name."""
 USUAL = "mrc"

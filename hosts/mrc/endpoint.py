@@ -53,9 +53,12 @@ class Endpoint(EndpointBase[Context]):
 
     # --- application ---
 
-    def add_peer(self, peer: int, paths: Sequence[tuple[int, int, Hashable]]) -> None:
-        """Make host `peer` known. `paths`: (plane, uplink, token); the token comes back from `poll_transmit`."""
-        self._peers[peer] = Peer(peer, paths, self._context)
+    def add_peer(self, peer: int, paths: Sequence[tuple[int, int, Hashable]], udp_ports: Sequence[int] = ()) -> None:
+        """Make host `peer` known. `paths`: (plane, uplink, token); the token comes back from `poll_transmit`.
+
+        `udp_ports`: the source port of each path, EV[15:0]; empty: all have that of the host.
+        """
+        self._peers[peer] = Peer(peer, paths, self._context, udp_ports)
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""

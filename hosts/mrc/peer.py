@@ -39,11 +39,20 @@ class Peer:
         "timing",
     )
 
-    def __init__(self, number: int, paths: Sequence[tuple[int, int, Hashable]], context: Context) -> None:
+    def __init__(
+        self,
+        number: int,
+        paths: Sequence[tuple[int, int, Hashable]],
+        context: Context,
+        udp_ports: Sequence[int] = (),
+    ) -> None:
+        """`udp_ports`: the source port of each path; empty: all have that of the host."""
         config = context.config
         self.number = number
+        ports = udp_ports or [config.udp_port] * len(paths)
         self.paths = [
-            Path(index, plane, uplink, token, config.udp_port) for index, (plane, uplink, token) in enumerate(paths)
+            Path(index, plane, uplink, token, port)
+            for index, ((plane, uplink, token), port) in enumerate(zip(paths, ports, strict=True))
         ]
         self._by_label = {path.label: path for path in self.paths}
         self._context = context

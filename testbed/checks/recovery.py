@@ -55,12 +55,13 @@ def paths_out_at_end(record: RunRecord) -> set[tuple[str, str, int, int]]:
     return {path for path, state in last.items() if state == ASSUMED_BAD}
 
 
-def path_links(record: RunRecord, change: EvChange) -> list[str]:
-    """Names of the links on an EV's path; none if the event names hosts outside the plan."""
+def path_links(record: RunRecord, change: EvChange) -> set[str]:
+    """Names of the links that an EV's packets may cross; none if the event names hosts outside the plan."""
     hosts = record.plan.host_by_name
     if change.host not in hosts or change.peer not in hosts:
-        return []
-    return record.plan.links_on_path(hosts[change.host], hosts[change.peer], PathId(change.plane, change.uplink))
+        return set()
+    ends, path = (hosts[change.host], hosts[change.peer]), PathId(change.plane, change.uplink)
+    return record.scenario.transport.may_cross(record.plan, *ends, path)
 
 
 def _concerns(outage: Outage, change: EvChange, links: set[str]) -> bool:

@@ -41,9 +41,11 @@ def require_limits(scenario: Scenario) -> None:
 
 
 def _most_sockets(scenario: Scenario) -> int:
-    """Of one daemon, beside its usual ones: where the network chooses paths, each QP has a socket of its own."""
+    """Of one daemon, beside its usual ones: where the network chooses paths, each QP or EV has a socket of its own."""
     if scenario.transport.sockets is Sockets.HOST:
         return 0
+    if scenario.transport.sockets is Sockets.EV:
+        return scenario.shape().planes * max(scenario.shape().t1, 1)
     qps = scenario.job.plan_job(scenario.plan()).qps
     ends = Counter(end for qp in qps for end in (qp.src, qp.dst))
     return max(ends.values(), default=0)

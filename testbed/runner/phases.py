@@ -194,21 +194,21 @@ class Phases:
 
         team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
-        round_ns = probe_round_ns(self.plan, self._job_plan, scenario.host_names)
+        round_ns = probe_round_ns(scenario, self.plan, self._job_plan)
         least_ns, rounds_ns = self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
         timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)
-        broken = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold)
+        broken = broken_paths(scenario, self.plan, self._job_plan, self._cold)
         answers = team.ask(
             "warm_up",
             lambda host: {"timeout_ns": timeout_ns, "round_ns": round_ns, "broken": broken[host]},
             timeout_s=30 + timeout_ns / 1e9,
         )
-        silent = broken_paths(self.plan, self._job_plan, scenario.host_names, self._cold, slowed=True)
+        silent = broken_paths(scenario, self.plan, self._job_plan, self._cold, slowed=True)
         refuse_silence(answers, silent, intact=not self._cold)
         smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
         if smallest:  # otherwise all paths were broken before the start
             self._environment["base_rtt_ns"] = round(statistics.median(smallest))
-        if self.plan.routing is not Routing.SRV6:
+        if not scenario.transport.has_paths:
             self._environment |= self._where_flows_fell(team)
         self._recorder.document("environment.json", self._environment)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mrc_testbed.testbed.errors import RunError
@@ -11,7 +11,7 @@ from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
-from mrc_testbed.topos.plan import Host, Plan, Routing
+from mrc_testbed.topos.plan import Host, Plan
 from mrc_testbed.topos.units import plural
 
 
@@ -58,9 +58,15 @@ def _addresses(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]
     if scenario.transport.names_paths:
         rows = [_peer_with_paths(plan, host, peer) for peer in peers]
         return {"address": host.address, "udp_port": host.udp_port, "peers": rows}
-    named = [{"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer)} for peer in peers]
+    named = [_peer_with_ports(scenario, plan, host, peer) for peer in peers]
     seed = hash_seed(plan, host.name, scenario.ecmp.hash, scenario.hash_seed)
     return {"ports": plan.host_ports(host), "peers": named, **({"hash_seed": seed} if scenario.hosts_hash else {})}
+
+
+def _peer_with_ports(scenario: Scenario, plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
+    """A peer, and the EVs towards it where the host draws them: as many as there are paths."""
+    evs = [[path.id.plane, path.id.uplink] for path in plan.paths(host, peer)] if scenario.transport.has_paths else []
+    return {"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer), **({"evs": evs} if evs else {})}
 
 
 def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
@@ -69,15 +75,15 @@ def _peer_with_paths(plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
     return {"host": peer.index, "name": peer.name, "address": peer.address, "udp_port": peer.udp_port, "paths": paths}
 
 
-def probe_round_ns(plan: Plan, job: JobPlan, hosts: Iterable[str]) -> int:
+def probe_round_ns(scenario: Scenario, plan: Plan, job: JobPlan) -> int:
     """Twice what the busiest host's ports need for a probe on each of its paths and the answers to those of its peers.
 
-    0 where hosts choose no paths. At slow ports more probes at once would only wait for each other. Half of the time is
+    0 where hosts have no EVs. At slow ports more probes at once would only wait for each other. Half of the time is
     left to what waits already: at ports that are always full every answer comes after its probe was given up.
     """
-    if plan.routing is not Routing.SRV6:
+    if not scenario.transport.has_paths:
         return 0
-    named = [plan.host_by_name[name] for name in hosts]
+    named = [plan.host_by_name[name] for name in scenario.host_names]
     far = plan.shape.t1
     a_plane = max(sum(1 if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named)
     return 2 * a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
@@ -118,15 +124,17 @@ PathIds = dict[str, list[list[int]]]
 
 
 def broken_paths(
-    plan: Plan, job: JobPlan, hosts: Iterable[str], cold: Sequence[Occurrence], slowed: bool = False
+    scenario: Scenario, plan: Plan, job: JobPlan, cold: Sequence[Occurrence], slowed: bool = False
 ) -> dict[str, PathIds]:
-    """Per host, the paths to its peers over a link that was broken before the start; none where hosts choose no paths.
+    """Per host, the EVs to its peers that may cross a link which was broken before the start; none where hosts have no
+    EVs.
 
     Where packets of one sender are lost, its answers to probes of peers are lost as well. `slowed`: also paths over a
     link that was slowed down, whose answers may come after the warm-up.
     """
-    found: dict[str, PathIds] = {name: {} for name in hosts}
-    if plan.routing is not Routing.SRV6:
+    transport = scenario.transport
+    found: dict[str, PathIds] = {name: {} for name in scenario.host_names}
+    if not transport.has_paths:
         return found
     for name, by_peer in found.items():
         host = plan.host_by_name[name]
@@ -140,7 +148,7 @@ def broken_paths(
                 for link in occurrence.targets
             }
             ids = [path.id for path in plan.paths(host, peer)]
-            crossing = [path for path in ids if links.intersection(plan.links_on_path(host, peer, path))]
+            crossing = [path for path in ids if links & transport.may_cross(plan, host, peer, path)]
             if crossing:
                 by_peer[peer.name] = [[path.plane, path.uplink] for path in crossing]
     return found

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from mrc_testbed.testbed.expect.vocabulary import Known
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds
 from mrc_testbed.topos.cost import Cost
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.plan import Host, Plan, Routing
+from mrc_testbed.topos.usid import PathId
 
 
 class FabricLayout(StrEnum):
@@ -40,6 +41,7 @@ class Sockets(StrEnum):
 
     HOST = "host"
     QP = "qp"
+    EV = "ev"
 
 
 class SoftwareTimer(NamedTuple):
@@ -154,6 +156,14 @@ class Transport(str):
     def names_paths(self) -> bool:
         """The address of each packet names its path."""
         return self.chooser is Chooser.SENDER
+
+    def may_cross(self, plan: Plan, src: Host, dst: Host, path: PathId) -> set[str]:
+        """Names of the links that packets on an EV may cross: those of its path, or of all of its plane where switches
+        hash them to one."""
+        if self.names_paths:
+            return set(plan.links_on_path(src, dst, path))
+        ids = [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
+        return {link for one in ids for link in plan.links_on_path(src, dst, one)}
 
     @property
     def known(self) -> frozenset[Known]:

@@ -10,11 +10,12 @@ from types import MappingProxyType
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.mptcp import MPTCP
 from mrc_testbed.testbed.transports.mrc import MRC
+from mrc_testbed.testbed.transports.mrc_hashed import MRC_HASHED
 from mrc_testbed.testbed.transports.roce import ROCE
 from mrc_testbed.testbed.transports.tcp import TCP
 from mrc_testbed.topos.shape import PAYLOAD_BYTES
 
-TRANSPORTS: Mapping[str, Transport] = {one.word: one for one in (MRC, ROCE, TCP, MPTCP)}
+TRANSPORTS: Mapping[str, Transport] = {one.word: one for one in (MRC, ROCE, TCP, MPTCP, MRC_HASHED)}
 """Ours, by their words. The first is what a scenario has that names none."""
 USUAL = MRC
 _NONE: Mapping[str, Transport] = MappingProxyType({})

@@ -72,6 +72,11 @@ class VirtualPacket:
         self.hop = 0
 
 
+def _trimmed_bytes(packet: VirtualPacket) -> int:
+    left = _MRC_HEADER_BYTES[packet.data[0]] if packet.traffic_class >> 2 in _TRIMMABLE else 0
+    return left if left < len(packet.data) else 0
+
+
 class Headers(Protocol):
     """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload."""
 
@@ -98,8 +103,7 @@ class MrcHeaders:
 
     def bare_bytes(self, packet: VirtualPacket) -> int:
         """All headers, if the DSCP and the opcode allow it and something is left to cut off."""
-        left = _MRC_HEADER_BYTES[packet.data[0]] if packet.traffic_class >> 2 in _TRIMMABLE else 0
-        return left if left < len(packet.data) else 0
+        return _trimmed_bytes(packet)
 
     def payload(self, packet: VirtualPacket) -> range:
         """All but headers and ICRC."""
@@ -108,20 +112,22 @@ class MrcHeaders:
 
 
 class PlainHeaders:
-    """Ethernet, IPv6 and UDP: the class is that of RoCE's opcode, the priority that of the DSCP. None is trimmable."""
+    """Ethernet, IPv6 and UDP: the class is that of the opcode, of RoCE or MRC, the priority that of the DSCP. Data of
+    MRC may be trimmed."""
 
     frame_bytes = rc.FRAME_BYTES
 
     def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
         """By the opcode; control packets go first if they ask for it."""
-        if data[0] <= rc.WRITE_ONLY_IMM:
+        if data[0] <= rc.WRITE_ONLY_IMM or _MRC_HEADER_BYTES[data[0]]:
             return DATA_ROW, False
         return CONTROL_ROW, traffic_class >> 2 == _DSCP_CONTROL
 
     def bare_bytes(self, packet: VirtualPacket) -> int:
-        """Nothing is trimmable."""
-        return 0
+        """All headers of a packet of MRC, if the DSCP allows it and something is left to cut off."""
+        return _trimmed_bytes(packet)
 
     def payload(self, packet: VirtualPacket) -> range:
         """What is past all headers that a packet may have, but for the ICRC."""
-        return range(_RC_HEADER_BYTES, len(packet.data) - bth.ICRC_BYTES)
+        start = _MRC_HEADER_BYTES[packet.data[0]] or _RC_HEADER_BYTES
+        return range(start, len(packet.data) - bth.ICRC_BYTES)

@@ -429,7 +429,7 @@ def test_a_name_over_which_nobody_sends_is_an_error() -> None:
 def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: p0-t0-0:p0-t1-1, for: 100ms}]\n")
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
+    broken = broken_paths(scenario, plan, job, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
     answered = {"silent_qps": []}
     refuse_silence({"h0": {"silent": {"h3": [[0, 1]]}, **answered}, "h1": {"silent": {}, **answered}}, broken, False)
@@ -448,7 +448,7 @@ def test_a_silent_qp_is_an_error_only_of_an_intact_fabric() -> None:
 def test_a_dead_port_silences_every_path_of_its_plane() -> None:
     scenario = load_scenario_text(SCENARIO + "faults: [{at: cold-start, link-down: h0:p1-t0-0, for: 100ms}]\n")
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
+    broken = broken_paths(scenario, plan, job, scenario.occurrences)
     assert broken == {
         "h0": {"h1": [[1, 0]], "h3": [[1, 0], [1, 1]]},
         "h1": {"h0": [[1, 0]]},
@@ -460,8 +460,8 @@ def test_an_answer_over_a_slowed_link_may_come_too_late() -> None:
     cold = "faults: [{at: cold-start, link-rate: h1:p1-t0-0, rate: 150kbit, for: 1s}]\n"
     scenario = load_scenario_text(SCENARIO + cold)
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    assert not any(broken_paths(plan, job, scenario.host_names, scenario.occurrences).values()), "it is waited for"
-    slowed = broken_paths(plan, job, scenario.host_names, scenario.occurrences, slowed=True)
+    assert not any(broken_paths(scenario, plan, job, scenario.occurrences).values()), "it is waited for"
+    slowed = broken_paths(scenario, plan, job, scenario.occurrences, slowed=True)
     assert slowed["h0"] == {"h1": [[1, 0]]}
     assert set(slowed["h1"]) == {"h0", "h3"}
 
@@ -470,5 +470,5 @@ def test_loss_of_one_sender_silences_its_own_paths_and_those_back_to_it() -> Non
     cold = "faults: [{at: cold-start, ev-loss: p0-t1-1, from: h0, to: h3, loss: 100%, for: 1s}]\n"
     scenario = load_scenario_text(SCENARIO + cold)
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
-    broken = broken_paths(plan, job, scenario.host_names, scenario.occurrences)
+    broken = broken_paths(scenario, plan, job, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {}, "h3": {"h0": [[0, 1]]}}

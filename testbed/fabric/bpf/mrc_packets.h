@@ -3,17 +3,6 @@
 #pragma once
 #include "packets.h"
 
-#define DSCP_NO_TRIM 0
-#define DSCP_TRIMMABLE 4
-#define DSCP_TRIMMABLE_RETX 8
-#define DSCP_TRIMMED 12
-#define DSCP_TRIMMED_LASTHOP 16
-
-#define FIRST_DATA_OPCODE 0xC6
-#define LAST_DATA_OPCODE 0xCB
-#define OPCODE_LAST_IMM 0xC9
-#define OPCODE_ONLY_IMM 0xCB
-#define DATA_HEADER_BYTES 36 /* BTH, METH, TSETH, RETH */
 #define FRAME_HEADER_BYTES (14 + 40 + 40 + 8) /* up to the UDP payload */
 
 struct headers {
@@ -44,22 +33,9 @@ static __always_inline enum class class_of(const struct headers *h)
 	dscp = traffic_class(&h->outer) >> 2;
 	if (dscp == DSCP_CONTROL)
 		return CONTROL;
-	if (dscp == DSCP_TRIMMED || dscp == DSCP_TRIMMED_LASTHOP)
+	if (is_trimmed(dscp))
 		return TRIMMED;
 	return h->inner.next == 17 && get16(h->destination_port) == ROCE_PORT ? DATA : OTHER;
-}
-
-static __always_inline bool has_data_opcode(const struct headers *h)
-{
-	return h->opcode >= FIRST_DATA_OPCODE && h->opcode <= LAST_DATA_OPCODE;
-}
-
-/* Length of the frame without its payload. */
-static __always_inline __u32 bare_length(const struct headers *h)
-{
-	bool immediate = h->opcode == OPCODE_LAST_IMM || h->opcode == OPCODE_ONLY_IMM;
-
-	return FRAME_HEADER_BYTES + DATA_HEADER_BYTES + (immediate ? IMMEDIATE_BYTES : 0);
 }
 
 /* Hosts send no trimmed packets. */
@@ -76,18 +52,11 @@ static __always_inline bool goes_first(const struct arrival *a)
 /* Class, ECN and what trimming would leave. */
 static __always_inline void look_into(const struct headers *h, struct arrival *a)
 {
-	__u8 dscp;
-
 	a->class = class_of(h);
 	if (encapsulated(h))
 		a->ect = traffic_class(&h->outer) & ECN_MASK && traffic_class(&h->inner) & ECN_MASK;
-	if (a->class != DATA)
-		return;
-	dscp = traffic_class(&h->outer) >> 2;
-	/* Without its payload a packet with a UDP checksum would be thrown away by the receiver. */
-	if ((dscp == DSCP_TRIMMABLE || dscp == DSCP_TRIMMABLE_RETX) && has_data_opcode(h) && !get16(h->checksum) &&
-	    a->length > bare_length(h))
-		a->bare = bare_length(h);
+	if (a->class == DATA)
+		a->bare = trimmed_length(traffic_class(&h->outer) >> 2, h->opcode, h->checksum, FRAME_HEADER_BYTES, a->length);
 }
 
 static __always_inline void mark(struct headers *h)
@@ -124,8 +93,8 @@ static __always_inline struct traits traits_of(const struct headers *h, __u32 le
 	t.uplink = h->inner.word[3];
 	t.source = get16(h->inner.source + 6);
 	t.destination = get16(h->inner.destination + 6);
-	t.payload_at = bare_length(h);
-	if (t.class == DATA && has_data_opcode(h) && length > t.payload_at + ICRC_BYTES)
+	t.payload_at = FRAME_HEADER_BYTES + data_header_bytes(h->opcode);
+	if (t.class == DATA && is_mrc_data(h->opcode) && length > t.payload_at + ICRC_BYTES)
 		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
 	return t;
 }

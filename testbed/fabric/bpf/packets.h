@@ -15,6 +15,18 @@
 #define IMMEDIATE_BYTES 4
 #define ICRC_BYTES 4
 
+/* Data packets of MRC, whose payload a switch may cut off. */
+#define DSCP_NO_TRIM 0
+#define DSCP_TRIMMABLE 4
+#define DSCP_TRIMMABLE_RETX 8
+#define DSCP_TRIMMED 12
+#define DSCP_TRIMMED_LASTHOP 16
+#define FIRST_DATA_OPCODE 0xC6
+#define LAST_DATA_OPCODE 0xCB
+#define OPCODE_LAST_IMM 0xC9
+#define OPCODE_ONLY_IMM 0xCB
+#define DATA_HEADER_BYTES 36 /* BTH, METH, TSETH, RETH */
+
 enum class { DATA, TRIMMED, CONTROL, OTHER, CLASSES };
 
 struct ip6 {
@@ -62,6 +74,32 @@ static __always_inline void set_traffic_class(struct ip6 *ip, __u8 value)
 {
 	ip->word[0] = (ip->word[0] & 0xF0) | value >> 4;
 	ip->word[1] = (ip->word[1] & 0x0F) | value << 4;
+}
+
+static __always_inline bool is_trimmed(__u8 dscp)
+{
+	return dscp == DSCP_TRIMMED || dscp == DSCP_TRIMMED_LASTHOP;
+}
+
+static __always_inline bool is_mrc_data(__u8 opcode)
+{
+	return opcode >= FIRST_DATA_OPCODE && opcode <= LAST_DATA_OPCODE;
+}
+
+/* Of a data packet of MRC, behind UDP. */
+static __always_inline __u32 data_header_bytes(__u8 opcode)
+{
+	return DATA_HEADER_BYTES + (opcode == OPCODE_LAST_IMM || opcode == OPCODE_ONLY_IMM ? IMMEDIATE_BYTES : 0);
+}
+
+/* Length of the frame without its payload; 0 if the packet cannot be trimmed. Without its payload one with a UDP
+   checksum would be thrown away by the receiver. */
+static __always_inline __u32 trimmed_length(__u8 dscp, __u8 opcode, const __u8 *checksum, __u32 headers, __u32 length)
+{
+	__u32 bare = headers + data_header_bytes(opcode);
+	bool allowed = dscp == DSCP_TRIMMABLE || dscp == DSCP_TRIMMABLE_RETX;
+
+	return allowed && is_mrc_data(opcode) && !get16(checksum) && length > bare ? bare : 0;
 }
 
 /* The first bytes of a packet in linear memory, or NULL for one that has no so many. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Packets without encapsulation, where switches choose the path: a RoCEv2-like reliable connection over UDP (opcodes:
-   InfiniBand Architecture Specification, volume 1, 9.2), and TCP. */
+   InfiniBand Architecture Specification, volume 1, 9.2), MRC over hashed paths, and TCP. */
 #pragma once
 #include "packets.h"
 
@@ -51,8 +51,10 @@ static __always_inline enum class class_of(const struct headers *h)
 {
 	if (!h || get16(h->protocol) != ETH_P_IPV6 || !of_host(h->ip.source))
 		return OTHER;
+	if (is_roce(h) && is_trimmed(traffic_class(&h->ip) >> 2))
+		return TRIMMED;
 	if (is_roce(h))
-		return h->udp.opcode <= LAST_RC_DATA_OPCODE ? DATA : CONTROL;
+		return h->udp.opcode <= LAST_RC_DATA_OPCODE || is_mrc_data(h->udp.opcode) ? DATA : CONTROL;
 	if (h->ip.next == NEXT_TCP)
 		return get16(h->ip.length) > h->tcp.offset >> 4 << 2 ? DATA : CONTROL;
 	return OTHER;
@@ -71,7 +73,7 @@ static __always_inline bool is_high(const struct headers *h)
 
 static __always_inline bool goes_first(const struct arrival *a)
 {
-	return a->high;
+	return a->high || a->class == TRIMMED;
 }
 
 static __always_inline void look_into(const struct headers *h, struct arrival *a)
@@ -79,6 +81,9 @@ static __always_inline void look_into(const struct headers *h, struct arrival *a
 	a->class = class_of(h);
 	a->high = is_high(h);
 	a->ect = h && get16(h->protocol) == ETH_P_IPV6 && traffic_class(&h->ip) & ECN_MASK;
+	if (a->class == DATA && is_roce(h))
+		a->bare = trimmed_length(traffic_class(&h->ip) >> 2, h->udp.opcode, h->udp.checksum, FRAME_HEADER_BYTES,
+					 a->length);
 }
 
 /* IPv6 has no header checksum, and those of TCP and UDP do not cover the traffic class. */
@@ -87,11 +92,20 @@ static __always_inline void mark(struct headers *h)
 	set_traffic_class(&h->ip, traffic_class(&h->ip) | ECN_CE);
 }
 
-/* Nothing is trimmable. */
 static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop)
 {
-	(void)skb, (void)bare, (void)last_hop;
-	return -1;
+	__u8 dscp = last_hop ? DSCP_TRIMMED_LASTHOP : DSCP_TRIMMED;
+	struct headers *h;
+
+	if (bpf_skb_change_tail(skb, bare, 0))
+		return -1;
+	h = headers_of(skb);
+	if (!h)
+		return -1;
+	set_traffic_class(&h->ip, dscp << 2 | (traffic_class(&h->ip) & ECN_MASK));
+	put16(h->ip.length, bare - 14 - 40);
+	put16(h->udp.length, bare - 14 - 40);
+	return 0;
 }
 
 /* A host by its address in any plane: its group, and its number there (topos/plain.py). */
@@ -100,8 +114,8 @@ static __always_inline __u32 host_bits(const __u8 *address)
 	return get16(address + 6) << 16 | get16(address + 14);
 }
 
-/* Corrupted are packets of RoCE alone, past all headers that one may have: its ICRC is what detects it. A veth vouches
-   for the checksum of TCP, so TCP would deliver wrong bytes. */
+/* Corrupted are packets of RoCE, past all headers that one may have, and of MRC: their ICRC is what detects it. A veth
+   vouches for the checksum of TCP, so TCP would deliver wrong bytes. */
 static __always_inline struct traits traits_of(const struct headers *h, __u32 length)
 {
 	struct traits t = {.class = class_of(h)};
@@ -111,7 +125,9 @@ static __always_inline struct traits traits_of(const struct headers *h, __u32 le
 	t.addressed = of_host(h->ip.source);
 	t.source = host_bits(h->ip.source);
 	t.destination = host_bits(h->ip.destination);
-	t.payload_at = FRAME_HEADER_BYTES + RC_HEADER_BYTES + IMMEDIATE_BYTES;
+	t.payload_at = FRAME_HEADER_BYTES + (is_roce(h) && is_mrc_data(h->udp.opcode)
+						     ? data_header_bytes(h->udp.opcode)
+						     : RC_HEADER_BYTES + IMMEDIATE_BYTES);
 	if (t.class == DATA && is_roce(h) && length > t.payload_at + ICRC_BYTES)
 		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
 	return t;

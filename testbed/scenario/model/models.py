@@ -293,7 +293,7 @@ class Scenario(Model):
     @property
     def denylist(self) -> tuple[Denial, ...]:
         """`endpoint.denylist` in names of the fabric that is built; none for a transport without paths to deny."""
-        if not self.transport.has_paths:
+        if not self.transport.names_paths:
             return ()
         denials = self.endpoint.denylist
         return folded_denials(denials) if self.folds else denials

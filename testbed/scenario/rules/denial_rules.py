@@ -80,7 +80,7 @@ def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
 
 def _folds(parts: Parts) -> bool:
     """Of a transport that has paths to deny."""
-    return parts.folds and parts.transport.has_paths
+    return parts.folds and parts.transport.names_paths
 
 
 def _in_fabric(paths: PathGroup, parts: Parts) -> PathGroup:

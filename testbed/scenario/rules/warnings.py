@@ -25,7 +25,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
-    if scenario.transport.has_paths:
+    if scenario.transport.names_paths:
         return
     denials = ["endpoint.denylist"] if scenario.endpoint.denylist else []
     denials += [entry.name for entry in scenario.faults if isinstance(entry, Deny)]
