@@ -55,6 +55,7 @@ def _cell(run: Run) -> str:
 def _spoken(run: Run) -> str:
     variant = run.scenario.variant or "mrc"
     for short, word in (
+        ("mrc-hashed", "MRC, hashed"),
         ("mrc", "MRC"),
         ("tcp", "TCP"),
         ("roce-lossy", "RoCE, lossy"),
@@ -218,6 +219,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
+    "is-srv6-needed": _goodput("A far link is dead for four seconds, later a T1 forwards nothing for four"),
     "grey-switch": _goodput("A T1 forwards nothing for twelve seconds and talks on"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
     "two-jobs": _two_jobs,

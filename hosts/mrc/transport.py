@@ -20,7 +20,7 @@ FIRST_PORT = 0xC000
 
 def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNetwork:
     """EVs over SRv6: an address for each path, one socket to send and one to receive."""
-    config = _config(request, request.number("udp_port", 1))
+    config = _config(request)
     peers = [PeerRow.read(row, config.planes) for row in request.rows("peers")]
     endpoint = Endpoint(config, plugins.plugins)
     for peer in peers:
@@ -74,11 +74,12 @@ def mrc_hashed(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Data
     )
 
 
-def _config(request: Request, udp_port: int) -> EndpointConfig:
+def _config(request: Request, udp_port: int = 0) -> EndpointConfig:
+    """`udp_port`: the source port of all EVs; 0: as the request has it."""
     return EndpointConfig(
         host=request.number("host"),
         planes=request.number("planes", 1),
-        udp_port=udp_port,
+        udp_port=udp_port or request.number("udp_port", 1),
         rtt_ns=request.number("rtt_ns"),
         port_rate_bps=request.number("port_rate_bps", 1),
         seed=request.number("seed"),

@@ -55,11 +55,11 @@ def paths_out_at_end(record: RunRecord) -> set[tuple[str, str, int, int]]:
     return {path for path, state in last.items() if state == ASSUMED_BAD}
 
 
-def path_links(record: RunRecord, change: EvChange) -> set[str]:
+def path_links(record: RunRecord, change: EvChange) -> list[str]:
     """Names of the links that an EV's packets may cross; none if the event names hosts outside the plan."""
     hosts = record.plan.host_by_name
     if change.host not in hosts or change.peer not in hosts:
-        return set()
+        return []
     ends, path = (hosts[change.host], hosts[change.peer]), PathId(change.plane, change.uplink)
     return record.scenario.transport.may_cross(record.plan, *ends, path)
 

@@ -148,7 +148,7 @@ def broken_paths(
                 for link in occurrence.targets
             }
             ids = [path.id for path in plan.paths(host, peer)]
-            crossing = [path for path in ids if links & transport.may_cross(plan, host, peer, path)]
+            crossing = [path for path in ids if links.intersection(transport.may_cross(plan, host, peer, path))]
             if crossing:
                 by_peer[peer.name] = [[path.plane, path.uplink] for path in crossing]
     return found

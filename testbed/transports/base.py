@@ -157,13 +157,13 @@ class Transport(str):
         """The address of each packet names its path."""
         return self.chooser is Chooser.SENDER
 
-    def may_cross(self, plan: Plan, src: Host, dst: Host, path: PathId) -> set[str]:
+    def may_cross(self, plan: Plan, src: Host, dst: Host, path: PathId) -> list[str]:
         """Names of the links that packets on an EV may cross: those of its path, or of all of its plane where switches
         hash them to one."""
         if self.names_paths:
-            return set(plan.links_on_path(src, dst, path))
+            return plan.links_on_path(src, dst, path)
         ids = [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
-        return {link for one in ids for link in plan.links_on_path(src, dst, one)}
+        return list(dict.fromkeys(link for one in ids for link in plan.links_on_path(src, dst, one)))
 
     @property
     def known(self) -> frozenset[Known]:

@@ -242,7 +242,7 @@ def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert carries.pop(0).split()[:2] == ["core", compiled.in_use()]
     assert carries.pop(0).split()[0] == "cpus"
     assert carries[0] == "carries"
-    assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:"]
+    assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:", "mrc-hashed:"]
     assert "17,000 data packets/s of the standard training, 1.2 CPUs (two cores, not measured: " in carries[1]
     assert carries[-1] == "Ready."
 

@@ -342,4 +342,5 @@ def test_the_congestion_control_is_that_of_the_transport() -> None:
         "roce": "none",
         "tcp": "reno",
         "mptcp": "reno",
+        "mrc-hashed": "nscc",
     }

@@ -229,7 +229,7 @@ def test_a_wrong_line_for_a_cell(tmp_path: Path, expect: str, place: str, keywor
 def test_a_figure_that_no_cell_has_is_refused_and_one_that_some_cell_has_is_not(tmp_path: Path) -> None:
     path = written(tmp_path, expect="expect: [trims == 0]")
     (said,) = mistakes(path, Sweep(), "transport=tcp")
-    assert said.startswith("s.yaml:8:10: expect.0: trims is a figure of mrc, and no cell speaks it")
+    assert said.startswith("s.yaml:8:10: expect.0: trims is a figure of mrc and mrc-hashed, and no cell speaks it")
     assert '{mrc: "trims == 0"}' in said
     assert cells(path, AGAINST)
     assert cells(path, Sweep(variants="tcp", against="baselines"))
@@ -346,7 +346,7 @@ def test_validate_knows_them_too(tmp_path: Path, call: Call) -> None:
 def test_editors_know_the_keys() -> None:
     keys = scenario_json_schema()["properties"]
     assert keys["variants"]["minProperties"] == 1
-    assert keys["transport"]["enum"] == ["mrc", "roce", "tcp", "mptcp"]
+    assert keys["transport"]["enum"] == ["mrc", "roce", "tcp", "mptcp", "mrc-hashed"]
     assert {"judge", "variant", "qps", "roce", "tcp", "ecmp"} <= {*keys}
 
 
