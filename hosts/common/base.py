@@ -1,35 +1,93 @@
-"""What every endpoint without I/O does alike: its timers, its counters, and events of QPs that are no more."""
+"""What every endpoint without I/O does alike: its queues and turns, its timers, its counters, its figures."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sized
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Generic, TypeVar
 
+from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal
+from mrc_testbed.hosts.common.figures import QpPackets
 from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER, Timers
 
+Packet = tuple[int, Hashable, int]
+"""Size, where to send it, traffic class."""
+ControlPacket = tuple[int, Hashable, Callable[..., int], tuple[Any, ...], int]
+"""Plane, where it goes, `emit(buffer, now_ns, *arguments) -> size`, and the traffic class. It is written when sent, so
+that it says the latest."""
 
-class _Counted(Protocol):
-    def as_dict(self) -> dict[str, int]: ...
 
+class DataSender:
+    """One QP's sender in the queue of its endpoint. `ready`: it stands there."""
 
-class SharedContext(Protocol):
-    """What the base needs of an endpoint's context. `ready`: who has something to send; `blocked_until`: none of them
-    can go before, 0: not known."""
+    __slots__ = ("lost_packets", "qpn", "ready", "silence")
+    lost_packets: int
+    """Packets taken for lost."""
+    qpn: int
+    ready: bool
+    silence: StallWatch
 
-    blocked_until: int
+    def may_send_at(self, now_ns: int) -> int:
+        """When its next packet may go, a time past for now; NEVER if it has none, and it has left the queue then."""
+        raise NotImplementedError
+
+    def transmit(self, now_ns: int, buffer: memoryview) -> Packet | None:
+        """Write the next packet, and leave `ready` saying whether another may follow."""
+        raise NotImplementedError
 
     @property
-    def timers(self) -> Timers: ...
-    @property
-    def pacer(self) -> Pacer: ...
-    @property
-    def ready(self) -> Sized: ...
-    @property
-    def events(self) -> deque[Any]: ...
-    @property
-    def counters(self) -> _Counted: ...
+    def sent_packets(self) -> int:
+        """Data packets sent for the first time."""
+        raise NotImplementedError
+
+
+class SharedContext:
+    """The queues of one endpoint. `control_room`: control packets that may wait to be sent. Nothing holds them back but
+    the application, which polls after every few inputs: what finds no room answers a flood."""
+
+    __slots__ = ("blocked_until", "control", "control_room", "events", "pacer", "ready", "timers")
+
+    def __init__(self, pacer: Pacer, control_room: int) -> None:
+        self.pacer = pacer
+        self.control_room = control_room
+        self.control: deque[ControlPacket] = deque()
+        self.events: deque[Any] = deque()
+        self.ready: deque[DataSender] = deque()
+        """Senders with something to send and room to send it, in turn."""
+        self.timers = Timers()
+        self.blocked_until = 0
+        """No sender can go before this time; 0: not known, look."""
+
+    def figures(self) -> dict[str, int]:
+        """All counters so far, flat."""
+        raise NotImplementedError
+
+    def no_room(self) -> None:
+        """Count a control packet that found none."""
+        raise NotImplementedError
+
+    def queue_control(
+        self,
+        plane: int,
+        token: Hashable,
+        emit: Callable[..., int],
+        arguments: tuple[Any, ...] = (),
+        traffic_class: int = CLASS_CONTROL,
+    ) -> bool:
+        """Queue one packet that is not data; False, and it is counted, when there is no room for it."""
+        if len(self.control) >= self.control_room:
+            self.no_room()
+            return False
+        self.control.append((plane, token, emit, arguments, traffic_class))
+        return True
+
+    def make_ready(self, sender: DataSender) -> None:
+        """Put a sender at the end of the queue."""
+        sender.ready = True
+        self.ready.append(sender)
+        self.blocked_until = 0
 
 
 ContextT = TypeVar("ContextT", bound=SharedContext)
@@ -38,8 +96,10 @@ ContextT = TypeVar("ContextT", bound=SharedContext)
 class EndpointBase(Generic[ContextT]):
     """The base of endpoints that a datagram loop drives. `ContextT`: the context of this kind of endpoint."""
 
-    __slots__ = ("_context",)
+    __slots__ = ("_context", "_icrc")
     _context: ContextT
+    _icrc: bool
+    """Packets carry a CRC."""
 
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""
@@ -56,6 +116,54 @@ class EndpointBase(Generic[ContextT]):
             when = context.blocked_until
         return None if when == NEVER else when
 
+    def poll_event(self) -> Any:
+        """Next event, oldest first; None when there is none."""
+        events = self._context.events
+        return events.popleft() if events else None
+
+    def poll_transmit(self, now_ns: int, buffer: memoryview) -> Packet | None:
+        """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
+        context = self._context
+        if context.control:
+            plane, token, emit, arguments, traffic_class = context.control.popleft()
+            size = emit(buffer, now_ns, *arguments)
+            context.pacer.charge(plane, size, now_ns)
+            packet = size, token, traffic_class
+        elif now_ns < context.blocked_until:
+            return None
+        else:
+            data = self._poll_data(now_ns, buffer)
+            if data is None:
+                return None
+            packet = data
+        if self._icrc:
+            seal(buffer, packet[0])
+        return packet
+
+    def _poll_data(self, now_ns: int, buffer: memoryview) -> Packet | None:
+        """Senders take turns, packet by packet; one that has to wait lets the others go on."""
+        context = self._context
+        ready = context.ready
+        context.blocked_until = 0
+        earliest = NEVER
+        for _ in range(len(ready)):
+            sender = ready.popleft()
+            free_at = sender.may_send_at(now_ns)
+            if free_at == NEVER:
+                continue
+            if free_at > now_ns:
+                ready.append(sender)
+                earliest = min(earliest, free_at)
+                continue
+            packet = sender.transmit(now_ns, buffer)
+            if sender.ready:
+                ready.append(sender)
+            if packet is not None:
+                return packet
+        if earliest != NEVER:
+            context.blocked_until = earliest
+        return None
+
     @property
     def burst_ns(self) -> int:
         """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""
@@ -63,7 +171,23 @@ class EndpointBase(Generic[ContextT]):
 
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
-        return self._context.counters.as_dict()
+        return self._context.figures()
+
+    def _senders(self) -> Iterable[DataSender]:
+        """Of all QPs that were ever connected."""
+        raise NotImplementedError
+
+    def qp_packets(self) -> dict[int, QpPackets]:
+        """What each QP that was ever connected has sent and lost, by its number."""
+        return {each.qpn: QpPackets(each.sent_packets, each.lost_packets) for each in self._senders()}
+
+    def lost_packets(self) -> dict[int, int]:
+        """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
+        return {each.qpn: each.lost_packets for each in self._senders() if each.lost_packets}
+
+    def stalled(self, now_ns: int) -> dict[int, int]:
+        """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
+        return stalled_since((each.silence for each in self._senders()), now_ns)
 
     def _forget_events(self, qpn: int) -> None:
         events = self._context.events

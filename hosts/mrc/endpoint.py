@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import cast
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.base import DataSender, EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
-from mrc_testbed.hosts.common.stalls import stalled_since
-from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
-from mrc_testbed.hosts.mrc.events import Event
-from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
 from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.hosts.mrc.paths import PathId
 from mrc_testbed.hosts.mrc.peer import Peer
@@ -47,6 +44,7 @@ class Endpoint(EndpointBase[Context]):
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
         self._context = Context(config, plugins)
+        self._icrc = config.icrc
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN
@@ -325,73 +323,11 @@ class Endpoint(EndpointBase[Context]):
         else:
             self._context.counters.refuse(Ignored.UNKNOWN_PROBE)
 
-    # --- output ---
-
-    def poll_event(self) -> Event | None:
-        """Next event, oldest first; None when there is none."""
-        events = self._context.events
-        return events.popleft() if events else None
-
-    def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
-        """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None."""
-        context = self._context
-        if context.control:
-            path, emit, arguments, traffic_class = context.control.popleft()
-            size = emit(buffer, now_ns, *arguments)
-            context.pacer.charge(path.plane, size, now_ns)
-            packet = size, path.token, traffic_class
-        elif now_ns < context.blocked_until:
-            return None
-        else:
-            data = self._poll_data(now_ns, buffer)
-            if data is None:
-                return None
-            packet = data
-        if self._config.icrc:
-            bth.seal(buffer, packet[0])
-        return packet
-
-    def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
-        """Senders take turns, packet by packet; one whose next plane has no tokens waits, the others go on."""
-        context = self._context
-        ready, pacer = context.ready, context.pacer
-        context.blocked_until = 0
-        earliest = NEVER
-        for _ in range(len(ready)):
-            sender = ready.popleft()
-            plane = sender.selection.turn
-            if plane == NO_PLANE:
-                sender.stalled(now_ns)
-                continue
-            free_at = pacer.ready_at(plane)
-            if free_at > now_ns:
-                ready.append(sender)
-                earliest = min(earliest, free_at)
-                continue
-            packet = sender.transmit(now_ns, buffer)
-            if sender.ready:
-                ready.append(sender)
-            if packet is not None:
-                return packet
-        if earliest != NEVER:
-            context.blocked_until = earliest
-        return None
-
     # --- reading ---
 
-    def qp_packets(self) -> dict[int, QpPackets]:
-        """What each QP that was ever connected has sent and lost, by its number."""
-        senders = (sender for peer in self._peers.values() for sender in peer.senders)
-        return {sender.qpn: QpPackets(sender.flight.next, sender.lost_packets) for sender in senders}
-
-    def lost_packets(self) -> dict[int, int]:
-        """Packets taken for lost by each QP that lost any: what snapshots need, at the price of a glance at each."""
-        senders = (sender for peer in self._peers.values() for sender in peer.senders if sender.lost_packets)
-        return {sender.qpn: sender.lost_packets for sender in senders}
-
-    def stalled(self, now_ns: int) -> dict[int, int]:
-        """When the stalls began that go on at `now_ns`, by QP number; those of failed QPs too."""
-        return stalled_since((sender.silence for peer in self._peers.values() for sender in peer.senders), now_ns)
+    def _senders(self) -> Iterable[DataSender]:
+        """As of `EndpointBase`."""
+        return [cast(DataSender, sender) for peer in self._peers.values() for sender in peer.senders]
 
     def qp_flows(self) -> dict[int, list[QpFlow]]:
         """None: this host chooses the path of every packet."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
 from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
 from mrc_testbed.hosts.common.messages import Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
@@ -15,6 +16,7 @@ from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import MPR_UNIT, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
+from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
 from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.hosts.mrc.inflight import LOST, OUTSTANDING, Inflight
 from mrc_testbed.hosts.mrc.loss import NEVER_ASKED, SackOrder, inferred
@@ -31,7 +33,7 @@ LOOKS = 16
 """Most searches for expired packets in one timeout: as a burst was sent, so it would expire packet by packet."""
 
 
-class Sender:
+class Sender(DataSender):
     """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
 
     __slots__ = (
@@ -59,13 +61,9 @@ class Sender:
         "_timeout_at",
         "_ts_field",
         "flight",
-        "lost_packets",
         "peer",
-        "qpn",
-        "ready",
         "remote_cid",
         "selection",
-        "silence",
         "wake_ns",
     )
 
@@ -179,7 +177,20 @@ class Sender:
             self._look_at = self._timeout_at - self.peer.timing.answer_ns()
         self._context.timers.arm(self, now_ns + self.peer.timing.silence_ns(False))
 
-    def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
+    def may_send_at(self, now_ns: int) -> int:
+        """When the plane whose turn it is has tokens; NEVER where none can be used."""
+        plane = self.selection.turn
+        if plane == NO_PLANE:
+            self.stalled(now_ns)
+            return NEVER
+        return self._context.pacer.ready_at(plane)
+
+    @property
+    def sent_packets(self) -> int:
+        """As of `DataSender`."""
+        return self.flight.next
+
+    def transmit(self, now_ns: int, buffer: memoryview) -> Packet | None:
         """Write the next packet on the path whose turn it is: (size, token, traffic class). None: nothing to send.
 
         Leaves `ready` saying whether another may follow at once; the last one that may asks for a SACK (A bit).

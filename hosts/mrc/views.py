@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from mrc_testbed.hosts.common.stalls import StallWatch
 from mrc_testbed.hosts.mrc.evselect.base import EvSelection
 from mrc_testbed.hosts.mrc.evselect.evset import EvSet
 from mrc_testbed.hosts.mrc.inflight import Inflight
@@ -14,20 +13,13 @@ from mrc_testbed.hosts.mrc.timing import Timing
 
 
 class SenderView(Protocol):
-    """A sender, for the endpoint's queue and for its peer."""
+    """A sender, for its peer."""
 
     flight: Inflight
     lost_packets: int
     qpn: int
     ready: bool
     selection: EvSelection
-    silence: StallWatch
-
-    def transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
-        """Write the next packet: (size, token, traffic class)."""
-
-    def stalled(self, now_ns: int) -> None:
-        """No plane is usable."""
 
     def wake(self) -> None:
         """There may be something to send, and room to send it."""

@@ -7,14 +7,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
-from mrc_testbed.hosts.common.figures import PathReport, QpFlow, QpPackets
+from mrc_testbed.hosts.common.figures import PathReport, QpFlow
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
-from mrc_testbed.hosts.common.stalls import stalled_since
-from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
-from mrc_testbed.hosts.rc.context import RcContext, RcEvent
+from mrc_testbed.hosts.rc.context import RcContext
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.qp import RcQp
 from mrc_testbed.hosts.rc.reasons import RcIgnored
@@ -38,6 +36,7 @@ class RcEndpoint(EndpointBase[RcContext]):
     def __init__(self, config: RcConfig) -> None:
         self._config = config
         self._context = RcContext(config)
+        self._icrc = config.icrc
         self._overheads = wire.SELECTIVE_OVERHEAD if config.selective else wire.GO_BACK_N_OVERHEAD
         self._peers: dict[int, RcPeer] = {}
         self._qps: dict[int, RcQp] = {}
@@ -137,14 +136,14 @@ class RcEndpoint(EndpointBase[RcContext]):
 
     def path_report(self, peer: int) -> PathReport:
         """Which QPs to `peer` have never had an answer, and the smallest round trip seen."""
-        silent = [sender.qpn for sender in self._requesters() if sender.peer.number == peer and not sender.answered]
+        silent = [sender.qpn for sender in self._senders() if sender.peer.number == peer and not sender.answered]
         return PathReport(answered=[], silent=[], rtt_ns=self._peer(peer).rtt_ns, silent_qps=silent)
 
     def agree_on_base_rtt(self, base_ns: int) -> None:
         """What all hosts take for a round trip without queues: T, if none was configured."""
         if not self._config.rtt_ns:
             self._context.scale(base_ns)
-            for requester in self._requesters():
+            for requester in self._senders():
                 requester.scale(base_ns)
 
     def _peer(self, number: int) -> RcPeer:
@@ -159,7 +158,7 @@ class RcEndpoint(EndpointBase[RcContext]):
             raise UnknownQpError(qpn)
         return qp
 
-    def _requesters(self) -> Iterator[Requester]:
+    def _senders(self) -> Iterator[Requester]:
         return (qp.requester for qp in self._qps.values() if qp.requester is not None)
 
     # --- input ---
@@ -200,69 +199,7 @@ class RcEndpoint(EndpointBase[RcContext]):
         else:
             qp.requester.on_cnp(now_ns)
 
-    # --- output ---
-
-    def poll_event(self) -> RcEvent | None:
-        """Next event, oldest first; None when there is none."""
-        events = self._context.events
-        return events.popleft() if events else None
-
-    def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
-        """Write the next datagram into `buffer` (at least 4,200 bytes): (size, token, traffic class), or None.
-
-        The token is `(UDP source port, (address, UDP destination port, 0, 0))`.
-        """
-        context = self._context
-        if context.control:
-            (plane, token), emit, arguments = context.control.popleft()
-            size = emit(buffer, *arguments)
-            context.pacer.charge(plane, size, now_ns)
-            packet = size, token, bth.CLASS_CONTROL
-        elif now_ns < context.blocked_until:
-            return None
-        else:
-            data = self._poll_data(now_ns, buffer)
-            if data is None:
-                return None
-            packet = data
-        if self._config.icrc:
-            bth.seal(buffer, packet[0])
-        return packet
-
-    def _poll_data(self, now_ns: int, buffer: memoryview) -> tuple[int, Hashable, int] | None:
-        """QPs take turns, packet by packet; one whose port or rate makes it wait lets the others go on."""
-        context = self._context
-        ready, pacer = context.ready, context.pacer
-        context.blocked_until = 0
-        earliest = NEVER
-        for _ in range(len(ready)):
-            requester = ready.popleft()
-            if not requester.can_send():
-                requester.ready = False
-                continue
-            free_at = max(pacer.ready_at(requester.plane), requester.free_at())
-            if free_at > now_ns:
-                requester.held_back(now_ns)
-                ready.append(requester)
-                earliest = min(earliest, free_at)
-                continue
-            size = requester.transmit(now_ns, buffer)
-            if requester.ready:
-                ready.append(requester)
-            return size, requester.token, wire.CLASS_DATA
-        if earliest != NEVER:
-            context.blocked_until = earliest
-        return None
-
     # --- reading ---
-
-    def qp_packets(self) -> dict[int, QpPackets]:
-        """What each connected QP has sent and lost, by its number."""
-        return {each.qpn: QpPackets(each.sent_packets, each.lost_packets) for each in self._requesters()}
-
-    def lost_packets(self) -> dict[int, int]:
-        """Packets sent again by each QP that did so."""
-        return {each.qpn: each.lost_packets for each in self._requesters() if each.lost_packets}
 
     def take_placed(self, qpn: int, mark_ns: int) -> int:
         """Payload bytes placed in the region of a connected QP, as `PlacedBytes.take`."""
@@ -275,8 +212,4 @@ class RcEndpoint(EndpointBase[RcContext]):
 
     def qp_flows(self) -> dict[int, list[QpFlow]]:
         """Of each connected QP, by its number."""
-        return {each.qpn: [QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT)] for each in self._requesters()}
-
-    def stalled(self, now_ns: int) -> dict[int, int]:
-        """When the stalls began that go on, by QP number; those of failed QPs too."""
-        return stalled_since((each.silence for each in self._requesters()), now_ns)
+        return {each.qpn: [QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT)] for each in self._senders()}

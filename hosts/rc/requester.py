@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
 from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, unwrap
@@ -30,7 +31,7 @@ PROBE = -1
 _NO_LIMIT = 1 << 62
 
 
-class Requester:
+class Requester(DataSender):
     """Sends one QP's messages over its one way. Sequence numbers as in `mrc_testbed.hosts.common.psn`.
 
     Packets below `_una` are acknowledged, those below `_next` are sent, those below `_high` have been sent before.
@@ -60,12 +61,8 @@ class Requester:
         "_una",
         "_unasked",
         "answered",
-        "lost_packets",
         "peer",
         "plane",
-        "qpn",
-        "ready",
-        "silence",
         "token",
         "wake_ns",
     )
@@ -162,17 +159,22 @@ class Requester:
         """Is there a packet to send, again or for the first time?"""
         return self._next < self._high or (self._outbox.has_packet() and self._high - self._una < MOST_OUTSTANDING)
 
-    def free_at(self) -> int:
-        """When the rate of DCQCN lets the next packet go (in the past: now)."""
-        return self._free_at - self._context.pacer.burst_ns if self._free_at else 0
-
-    def held_back(self, now_ns: int) -> None:
-        """What it has to send may not go yet: work waits from now on, if it does not already."""
-        if self._owed:
+    def may_send_at(self, now_ns: int) -> int:
+        """When its port has tokens and the rate of DCQCN lets the next packet go. Work that has to wait waits from now
+        on, if it does not already."""
+        if not self.can_send():
+            self.ready = False
+            return NEVER
+        pacer = self._context.pacer
+        free_at = pacer.ready_at(self.plane)
+        if self._free_at:
+            free_at = max(free_at, self._free_at - pacer.burst_ns)
+        if free_at > now_ns and self._owed:
             self.silence.posted(now_ns)
+        return free_at
 
-    def transmit(self, now_ns: int, buffer: memoryview) -> int:
-        """Write the next packet; returns its size. Only when `can_send`; leaves `ready` saying whether it still can.
+    def transmit(self, now_ns: int, buffer: memoryview) -> Packet | None:
+        """Write the next packet. Only when `can_send`; leaves `ready` saying whether it still can.
 
         The last packet of a message, and the last that may be sent for now, ask for an ACK.
         """
@@ -207,7 +209,7 @@ class Requester:
         self._context.pacer.charge(self.plane, size, now_ns)
         if self._rate is not None and self._rate.limited:
             self._hold_back(self._rate, size, now_ns)
-        return size
+        return size, self.token, wire.CLASS_DATA
 
     def _take(self) -> int:
         """The sequence number whose turn it is."""

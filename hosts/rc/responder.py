@@ -172,7 +172,7 @@ class Responder:
         if not self._ack_queued:
             self._ack_queued = self._context.send_control(self._way, self._emit_ack)
 
-    def _emit_ack(self, buffer: memoryview) -> int:
+    def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
         self._ack_queued = False
         self._counters.acks_sent += 1
         psn = self._initial_psn + self._expected - 1 & MASK
@@ -186,7 +186,7 @@ class Responder:
         psn = self._initial_psn + self._expected & MASK
         self._context.send_control(self._way, self._emit_nak, (psn, syndrome, named))
 
-    def _emit_nak(self, buffer: memoryview, psn: int, syndrome: int, named: int) -> int:
+    def _emit_nak(self, buffer: memoryview, now_ns: int, psn: int, syndrome: int, named: int) -> int:
         if syndrome == wire.SYNDROME_NAK_SEQUENCE:
             self._counters.nacks_sent += 1
         else:
@@ -200,6 +200,6 @@ class Responder:
         self._queue_nak(syndrome, self._completed)
         self._fail(failure)
 
-    def _emit_cnp(self, buffer: memoryview) -> int:
+    def _emit_cnp(self, buffer: memoryview, now_ns: int) -> int:
         self._counters.cnps_sent += 1
         return wire.emit_cnp(buffer, self._remote_qpn)
