@@ -5,8 +5,7 @@ The root checks what came and tells its sender, who ends the step only with that
 
 from dataclasses import dataclass
 
-from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.api import Collective, Hop, Part, answer_ns, transfer_ns
 
 
 class Gather(Collective):

@@ -2,8 +2,7 @@
 
 from pydantic import Field
 
-from mrc_testbed.testbed.faults.plugin import MTU, Unplanned
-from mrc_testbed.testbed.scenario.faults import Drawing, Effect, FaultParameters, Lasting, State, Target, Targets
+from mrc_testbed.api import MTU, Drawing, Effect, FaultParameters, Lasting, State, Target, Targets, Unplanned
 
 
 class LinkMtu(Lasting):

@@ -3,7 +3,7 @@
 The Protocol is `EvSelection` in hosts/mrc/evselect/base.py.
 """
 
-from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE, EvSelection
+from mrc_testbed.api import NO_PLANE, EvSelection
 
 
 class RandomSpray(EvSelection):

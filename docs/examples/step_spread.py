@@ -3,9 +3,7 @@
 A scenario asks for it as for ours: `step_spread.max <= 50ms during cut`.
 """
 
-from mrc_testbed.testbed.checks.steps import rank_steps, steps_in
-from mrc_testbed.testbed.expect import Metric
-from mrc_testbed.testbed.expect.vocabulary import Dimension, Job, Windows
+from mrc_testbed.api import Dimension, Job, Metric, Windows, rank_steps, steps_in
 
 
 def spreads(record, window):

@@ -104,8 +104,8 @@ def test_a_collective_of_a_plugin_can_stand_by_itself(here: Path) -> None:
 def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
     source = GATHER.replace("root: int = 0", "root: int = 0\n        pause: Duration = 0")
     source = source.replace(
-        "from mrc_testbed.testbed.workloads.est",
-        "from mrc_testbed.testbed.scenario.text.fields import Duration\nfrom mrc_testbed.testbed.workloads.est",
+        "import Collective, Hop,",
+        "import Collective, Duration, Hop,",
     )
     text = SCENARIO.replace("gather.py", "mine.py").partition("  - train")[0]
     written(here, f"{text}  - mine: {{size: 1KB, iterations: 4, pause: 3ms}}\n", mine=source)
@@ -230,7 +230,7 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         (SELECTION + 'PLUGIN = {"ev_selection": {"mine": Mine}}', "mine.py:3: TypeError: Mine"),
         ("Mine = dict\n" + 'PLUGIN = {"workload": {"mine": Mine}}', "must be a class that inherits from mrc_testbed."),
         (GATHER.replace('"mine"', '"pipeline"'), "workload 'pipeline' has the name of a built-in one"),
-        (GATHER.replace("def hops", "def hop"), "mine.py:12: workload 'mine' lacks hops"),
+        (GATHER.replace("def hops", "def hop"), "mine.py:11: workload 'mine' lacks hops"),
         (GATHER.replace("root: int = 0", "root: int"), "has Keys without defaults"),
         (GATHER.replace("root", "qps"), "has a key 'qps' that every collective has"),
         (SPREAD.replace("compute=spreads", "counter='nacks'"), "step_spread.py: mine.py has a metric 'step_spread'"),
@@ -250,7 +250,7 @@ GATHER = (EXAMPLES / "gather.py").read_text().replace('{"gather"', '{"mine"')
         ),
         (
             SPREAD.replace(": STEP_SPREAD", ": spreads"),
-            "mine.py:11: metric 'step_spread' must be an mrc_testbed",
+            "mine.py:9: metric 'step_spread' must be an mrc_testbed",
         ),
         (GATHER.replace("@dataclass(frozen=True)", ""), "has a Keys class that is not a dataclass"),
     ],
@@ -267,7 +267,7 @@ RAISES = "def operations(self, member, step):\n        1 / 0"
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("def operations(self, member, step):", RAISES, "plugins.2: mine.py:25: ZeroDivisionError: division by zero"),
+        ("def operations(self, member, step):", RAISES, "plugins.2: mine.py:24: ZeroDivisionError: division by zero"),
         ("yield self.signal(hop, step)", 'yield ["sing", step]', "['sing', 0]: unknown operation; known operations: "),
         ("self.put(hop, all_of_it, 0,", "self.put(hop, all_of_it, 1,", "but the region has 1000 bytes"),
         ("self.check(hop, all_of_it, 0", "self.check(hop, all_of_it, 7", "operation 2 ['check', '1>0/mine/0', 7000"),

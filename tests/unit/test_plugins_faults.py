@@ -72,8 +72,8 @@ def test_a_changed_file_and_a_copy_take_the_place_of_the_kind(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("LinkMtu}", "set_mtu}", "mine.py:34: fault kind 'link-mtu' must be a class that inherits from"),
-        ("    def heal(", "    def hea(", "mine.py:9: fault kind 'link-mtu' lacks heal()"),
+        ("LinkMtu}", "set_mtu}", "mine.py:33: fault kind 'link-mtu' must be a class that inherits from"),
+        ("    def heal(", "    def hea(", "mine.py:8: fault kind 'link-mtu' lacks heal()"),
         ('"link-mtu", Target', '"link-mtv", Target', "has an `aims` that needs the alias 'link-mtv'"),
         ('{"link-mtu": LinkMtu}', '{"link-mtv": LinkMtu}', "fault kind 'link-mtv' is called 'link-mtu' by its class"),
         ('{"link-mtu": LinkMtu}', '{"link-down": LinkMtu}', "fault kind 'link-down' has the name of a built-in one"),

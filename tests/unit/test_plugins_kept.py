@@ -180,7 +180,7 @@ def test_a_run_can_be_asked_for_it_and_no_other_run_knows_it(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("returns", "says"),
     [
-        ("1 / 0", "plugin mine.py:13: ZeroDivisionError: division by zero"),
+        ("1 / 0", "plugin mine.py:11: ZeroDivisionError: division by zero"),
         ("None", "plugin step_spread: must return a list of numbers, not None"),
         ("['a']", "plugin step_spread: must return a list of numbers, not ['a']"),
         ("[float('nan')]", "plugin step_spread: must return a list of numbers, not [nan]"),

@@ -84,7 +84,7 @@ def test_keys_of_a_plugin_that_is_not_chosen_do_nothing_and_validate_says_so(her
 def test_an_ev_selection_has_keys_too_and_times_are_scaled(here: Path) -> None:
     made = "    def __init__(self, evs"
     keys = "    @dataclass\n    class Keys:\n        rest: Duration = 0\n\n"
-    imported = "from dataclasses import dataclass\nfrom mrc_testbed.testbed.scenario.text.fields import Duration\n"
+    imported = "from dataclasses import dataclass\nfrom mrc_testbed.api import Duration\n"
     source = imported + SPRAY.replace(made, f"{keys}{made}, keys")
     text = SCENARIO.replace("[my_cc", "[mine.py, my_cc").replace("random-spray}", "mine, mine: {rest: 5ms}}")
     written(here, text, mine=source)

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
 
 __all__ = ["here"]
 
-OLD = (EXAMPLES / "step_spread.py").read_text().replace("mrc_testbed.testbed.", "testbed.")
+OLD = (EXAMPLES / "step_spread.py").read_text().replace("mrc_testbed.api", "testbed.checks.steps")
 TOLD = "imports testbed.checks, which is mrc_testbed.testbed.checks now"
 
 
@@ -55,7 +55,13 @@ def test_so_is_the_copy_in_a_run_folder_of_before(tmp_path: Path, trap: Path, mo
         ("import testbed.expect\nimport hosts.mrc.wire", "1 testbed.expect"),
         ("from hosts import LAB", ""),
         ("import hosts, testbed.of_somebody_else", ""),
-        ("from mrc_testbed.hosts import wire", ""),
+        ("from mrc_testbed.hosts import carrier", ""),
+        ("from mrc_testbed.api import Metric", ""),
+        (
+            "import os\nfrom mrc_testbed.hosts.core.evselect.base import NO_PLANE",
+            "2 mrc_testbed.hosts.core.evselect.base",
+        ),
+        ("import mrc_testbed.testbed.scenario.models", "1 mrc_testbed.testbed.scenario.models"),
         ("from . import hosts", ""),
         ("def", ""),
         ("\0", ""),

@@ -157,7 +157,7 @@ def test_a_metric_that_never_returns_is_not_known(tmp_path: Path, monkeypatch: p
     assert outcome.verdict
     check = outcome.verdict.checks[0]
     assert check.status == "inconclusive"
-    assert check.why == "plugin mine.py:12: spreads() has not returned after 0.2 s"
+    assert check.why == "plugin mine.py:10: spreads() has not returned after 0.2 s"
 
 
 def test_a_workload_that_never_returns_is_a_mistake_of_the_scenario(
@@ -169,7 +169,7 @@ def test_a_workload_that_never_returns_is_a_mistake_of_the_scenario(
     text = TINY.partition("workload:")[0] + "workload:\n  - mine: {size: 1KB, iterations: 4}\n"
     folder = written(tmp_path, text, mine=GATHER.replace(head, f"{head}        while True: pass\n"))
     with pytest.raises(
-        ScenarioError, match=r"s\.yaml:3:\d+: plugins: plugin mine\.py:25: operations\(\) has not returned"
+        ScenarioError, match=r"s\.yaml:3:\d+: plugins: plugin mine\.py:24: operations\(\) has not returned"
     ):
         load_scenario(folder / "s.yaml")
 

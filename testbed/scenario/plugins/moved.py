@@ -1,4 +1,4 @@
-"""Imports of plugins that were written before all modules of this program were in the package `mrc_testbed`."""
+"""Imports of plugins that were written for modules which have another name now, or are no more."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ ROOMS = ("testbed", "hosts", "topos")
 
 
 class Moved(NamedTuple):
-    """An import of a module that has another name now."""
+    """An import of a module that is not there under this name. `now`: what to write."""
 
     line: int
     was: str
+    now: str
 
     def __str__(self) -> str:
-        return f"imports {self.was}, which is {PACKAGE}.{self.was} now"
+        return f"imports {self.was}, which is {self.now}"
 
 
 def moved_import(content: bytes) -> Moved | None:
@@ -29,8 +30,7 @@ def moved_import(content: bytes) -> Moved | None:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = (Moved(line, name) for line, name in _imports(tree) if _is_ours(name))
-    return min(found, default=None)
+    return min((*_of_before(tree), *_gone(tree)), default=None)
 
 
 def hint_of(error: BaseException) -> str:
@@ -38,6 +38,14 @@ def hint_of(error: BaseException) -> str:
     if not isinstance(error, ModuleNotFoundError) or error.name not in ROOMS:
         return ""
     return f"; modules of mrc-testbed are in {PACKAGE}.{error.name} now"
+
+
+def _of_before(tree: ast.Module) -> Iterator[Moved]:
+    """Written before all modules of this program were in one package."""
+    for line, name in _imports(tree):
+        room, _, module = name.partition(".")
+        if room in ROOMS and module and find_spec(f"{PACKAGE}.{name}") is not None:
+            yield Moved(line, name, f"{PACKAGE}.{name} now")
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -53,6 +61,22 @@ def _module_of_room(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
-def _is_ours(name: str) -> bool:
-    room, _, module = name.partition(".")
-    return room in ROOMS and bool(module) and find_spec(f"{PACKAGE}.{name}") is not None
+def _gone(tree: ast.Module) -> Iterator[Moved]:
+    """Of modules that have moved within the package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module]
+        else:
+            continue
+        for name in names:
+            if name.startswith(f"{PACKAGE}.") and not _is_there(name):
+                yield Moved(node.lineno, name, f"no more: {PACKAGE}.api has what plugins need")
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
