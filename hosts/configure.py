@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
-from types import MappingProxyType
 from typing import cast
 
 from mrc_testbed.hosts.control import CommandError, Request
 from mrc_testbed.hosts.network import Network
 from mrc_testbed.hosts.plugins import LoadedPlugins
+from mrc_testbed.hosts.protocols import PROTOCOLS, USUAL
 from mrc_testbed.hosts.wiring import Wiring
 
 Make = Callable[[Request, LoadedPlugins, Wiring], Network]
 """Raises CommandError or CoreError for fields that cannot be, OSError for sockets that cannot be made."""
-PROTOCOLS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("mrc", "mrc-hashed"), "mrc.transport"),
-        "roce": "rc.transport",
-        **dict.fromkeys(("tcp", "mptcp"), "ktcp.transport"),
-    }
-)
-"""By the value of `transport`, the module below hosts/ that has a function of this name."""
-USUAL = "mrc"
-"""What `transport` is where it is left out."""
 
 
 def configured(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Network:
     """The network that `configure` asks for. Raises what the protocol's own function raises."""
     name = request.text("transport") if request.has("transport") else USUAL
+    own = plugins.transports.get(name)
+    if own is not None:
+        return cast(Make, own)(request, plugins, wiring)
     if name not in PROTOCOLS:
         raise CommandError(f"transport must be one of {', '.join(PROTOCOLS)}, not {name!r}")
     module = import_module(f"mrc_testbed.hosts.{PROTOCOLS[name]}")

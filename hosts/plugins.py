@@ -1,10 +1,11 @@
-"""Plugins: congestion control and EV selection from files and modules that are no part of this project.
+"""Plugins: congestion control, EV selection and transports from files and modules that are no part of this project.
 
 The key `plugins` of `configure` is a list of objects:
 
     {"name": "fixed-rate", "kind": "congestion_control", "file": "/abs/my_cc.py", "attribute": "FixedRate"}
 
-`kind` is `congestion_control` or `ev_selection`, `attribute` the class in the file; `"module": "package.module"` of an
+`kind` is `congestion_control`, `ev_selection` or `transport`, `attribute` the class in the file, of a transport the
+function that makes its network (`Make` in hosts/configure.py); `"module": "package.module"` of an
 installed package may stand instead of `file`. `"sha256"` beside `file` is that of the content which was checked: a file
 that has become another is refused. `congestion_control` and `ev_selection` of `configure` then take the
 name. A class with a dataclass `Keys` is called with an object of it as well, made of the values in `"keys"`. The
@@ -28,8 +29,13 @@ from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS
 from mrc_testbed.hosts.mrc.evselect import SELECTIONS
 from mrc_testbed.hosts.mrc.plugins import Plugins
+from mrc_testbed.hosts.protocols import PROTOCOLS
 
-BUILT_IN: dict[str, Mapping[str, object]] = {"congestion_control": ALGORITHMS, "ev_selection": SELECTIONS}
+BUILT_IN: dict[str, Mapping[str, object]] = {
+    "congestion_control": ALGORITHMS,
+    "ev_selection": SELECTIONS,
+    "transport": PROTOCOLS,
+}
 """By kind: the names that a plugin cannot have."""
 
 
@@ -44,7 +50,12 @@ class LoadedPlugins:
     @property
     def plugins(self) -> Plugins:
         """For the endpoint."""
-        return Plugins(**self._made)
+        return Plugins(self._made["congestion_control"], self._made["ev_selection"])
+
+    @property
+    def transports(self) -> Mapping[str, Callable[..., Any]]:
+        """By name, what makes the network of a transport."""
+        return self._made["transport"]
 
     def load(self, rows: Sequence[Any]) -> None:
         """Load those that `configure` names. Raises CommandError."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         Targets,
     )
     from mrc_testbed.testbed.scenario.text.fields import Duration, Rate, Share, Size
-    from mrc_testbed.testbed.transports.base import Chooser, Sockets, Transport
+    from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, Sockets, Transport
+    from mrc_testbed.testbed.transports.registry import TRANSPORTS
     from mrc_testbed.testbed.workloads.collective import Collective, Group, Hop, Part, Terms
     from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
 
@@ -55,7 +56,8 @@ _HOMES = {
         *("Drawing", "Effect", "Fault", "FaultParameters", "Lasting", "State", "Target", "Targets"),
     ),
     "testbed.scenario.text.fields": ("Duration", "Rate", "Share", "Size"),
-    "testbed.transports.base": ("Chooser", "Sockets", "Transport"),
+    "testbed.transports.base": ("Chooser", "FabricLayout", "Sockets", "Transport"),
+    "testbed.transports.registry": ("TRANSPORTS",),
     "testbed.workloads.collective": ("Collective", "Group", "Hop", "Part", "Terms"),
     "testbed.workloads.estimate": ("answer_ns", "transfer_ns"),
 }
@@ -65,6 +67,7 @@ _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "MTU",
     "NO_PLANE",
+    "TRANSPORTS",
     "By",
     "Chooser",
     "Collective",
@@ -74,6 +77,7 @@ __all__ = [
     "Duration",
     "Effect",
     "EvSelection",
+    "FabricLayout",
     "Fault",
     "FaultKind",
     "FaultParameters",

@@ -57,7 +57,11 @@ def plugin_records(scenario: Scenario) -> dict[str, Any]:
 def plugin_rows(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """For `configure`: the plugins that the endpoints use, loaded from the copies in the run folder."""
     endpoint = scenario.endpoint
-    chosen = {("congestion_control", endpoint.congestion_control), ("ev_selection", endpoint.ev_selection)}
+    chosen = {
+        ("congestion_control", endpoint.congestion_control),
+        ("ev_selection", endpoint.ev_selection),
+        *([("transport", scenario.transport.word)] if scenario.transport.endpoint else []),
+    }
     rows = [
         {
             "name": one.name,

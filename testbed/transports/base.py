@@ -107,6 +107,9 @@ class Transport(str):
     """Its part of the request `configure`, by its settings and those of `endpoint`."""
     counted: Mapping[str, str]
     """What its endpoints count of losses, as titles of a report, and the counters, or patterns, that are summed."""
+    endpoint: str = ""
+    """Of a plugin: the function in its file that makes the network of a host's daemon, as `Make` in hosts/configure.py;
+    empty: `protocol` is one of ours."""
     of_kernel: bool = False
     """The kernel makes the packets: virtual time has no kernel, and no daemon counts them."""
     has_paths: bool = False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts.configure import PROTOCOLS
+from mrc_testbed.hosts.protocols import PROTOCOLS
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS, USUAL, usual_packet
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 OWN = ("testbed/transports", "hosts/mrc", "hosts/rc", "hosts/ktcp")
 """Where a transport's name may decide something: its file here, and its protocol's room."""
 OTHER_MEANINGS = {
-    "hosts/configure.py": "finds the module of a protocol by its name, for all alike",
+    "hosts/protocols.py": "finds the module of a protocol by its name, for all alike",
     "testbed/planner/arithmetic/parts.py": "a number about MRC on paper",
     "testbed/planner/commands/plan.py": "the same number",
     "testbed/sweep/address.py": "the scheme of a URL",

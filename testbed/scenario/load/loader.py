@@ -42,6 +42,7 @@ from mrc_testbed.testbed.scenario.text.source import (
     prefixes,
 )
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source, parse_value, read_source
+from mrc_testbed.testbed.transports.registry import offering
 
 PLUGINS = "plugins"
 _WITH_KEY = ("--set", "--matrix")
@@ -106,7 +107,8 @@ def load_source(
             data.pop(axis, None)
     offered, wrong = load_plugins(data.get(PLUGINS), source.file, recorded)
     model = scenario_model(offered)
-    with with_metrics(offered.named("metric")), with_kinds(offered.named("fault")):
+    named = offered.named
+    with with_metrics(named("metric")), with_kinds(named("fault")), offering(named("transport")):
         _number_faults(data)
         spread_qps(data)
         try:

@@ -47,8 +47,8 @@ def _read_transport(value: object) -> Transport:
 
 
 _SCHEMA = WithJsonSchema({"enum": list(registry.TRANSPORTS)})
-_AS_WORD = PlainSerializer(lambda one: one.word, return_type=str)
-TransportWord = Annotated[Transport, PlainValidator(_read_transport), _AS_WORD, _SCHEMA]
+AS_WORD = PlainSerializer(lambda one: one.word, return_type=str)
+TransportWord = Annotated[Transport, PlainValidator(_read_transport), AS_WORD, _SCHEMA]
 RoutingWord = Annotated[Routing, _read("a routing", Routing), _enum(Routing)]
 WorldWord = Annotated[WorldKind, _read("a world", WorldKind), _enum(WorldKind)]
 RoutesWord = Annotated[PathRoutes, _read("a choice of routes", PathRoutes), _enum(PathRoutes)]

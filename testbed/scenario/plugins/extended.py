@@ -16,9 +16,12 @@ from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario, some_work
 from mrc_testbed.testbed.scenario.model.offered import Offered
 from mrc_testbed.testbed.scenario.model.step_models import Alone, Over, Sized, StepItem, StepPart, Train
+from mrc_testbed.testbed.scenario.model.transports import AS_WORD
 from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
 from mrc_testbed.testbed.scenario.text.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of, refuse
 from mrc_testbed.testbed.scenario.text.one_key import model_within
+from mrc_testbed.testbed.transports import registry
+from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.workloads.collective import Collective, Terms
 
 M = TypeVar("M", bound=Model)
@@ -38,8 +41,16 @@ def scenario_model(offered: Offered) -> type[Scenario]:
         {
             "endpoint": (endpoint, _again(Scenario, "endpoint", default_factory=endpoint)),
             "workload": (entries, _again(Scenario, "workload")),
+            "transport": (_transport(offered), _again(Scenario, "transport", default_factory=lambda: registry.USUAL)),
         },
     )
+
+
+def _transport(offered: Offered) -> Any:
+    known = {**registry.TRANSPORTS, **offered.named("transport")}
+    word = one_of("a transport", list(known), offered.whole)
+    read = PlainValidator(lambda value: known.get(word(value), registry.USUAL))
+    return Annotated[Transport, read, AS_WORD, WithJsonSchema({"enum": list(known)})]
 
 
 def item_model(scenario: type[Scenario]) -> type[WorkloadItem]:

@@ -18,6 +18,7 @@ from mrc_testbed.hosts.mrc.evselect.base import EvSelection
 from mrc_testbed.hosts.mrc.plugins import CONTROL_METHODS, SELECTION_METHODS, Choices, Plugins
 from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.plugins import with_keys
+from mrc_testbed.hosts.protocols import PROTOCOLS
 from mrc_testbed.testbed.expect import METRICS, Metric
 from mrc_testbed.testbed.scenario.faults import Fault, entry_models
 from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
@@ -25,7 +26,10 @@ from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.step_models import Sized, StepPart
 from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
 from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
+from mrc_testbed.testbed.transports.base import Transport
+from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.collective import Collective
+from mrc_testbed.topos.shape import PAYLOAD_BYTES
 
 WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
 FAULT_METHODS = {
@@ -176,11 +180,31 @@ def _wrong_fault(name: str, made: Any) -> str:
     return ""
 
 
+GROUPS = ("endpoint", "roce", "tcp")
+"""Keys of a scenario that may be the settings of a transport."""
+
+
+def _wrong_transport(name: str, made: Any) -> str:
+    if not isinstance(made, Transport):
+        return "must be a mrc_testbed.api.Transport"
+    if made.word != name:
+        return f"is called {made.word!r} by its Transport"
+    if made.group not in GROUPS:
+        return f"has the settings {made.group!r}; there are {', '.join(GROUPS)}"
+    if not made.routings:
+        return "has no routing"
+    if not made.endpoint and made.protocol not in PROTOCOLS:
+        return f"has the protocol {made.protocol!r}; write one of {', '.join(PROTOCOLS)}, or the name of its `endpoint`"
+    payload_bytes, header_bytes = made.full_packet(PAYLOAD_BYTES, made.settings())
+    return "" if payload_bytes > 0 < header_bytes else "has packets without data or without headers"
+
+
 KINDS: Mapping[str, Kind] = {
     "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
     "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
     "workload": Kind("workload", {*WORKLOAD_KINDS, *StepPart.kinds()}, _wrong_workload),
     "fault": Kind("fault kind", entry_models(), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
+    "transport": Kind("transport", TRANSPORTS, _wrong_transport),
 }
 """By key of `PLUGIN`."""

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
 from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
 from mrc_testbed.testbed.scenario.plugins.trust import require_trust
 from mrc_testbed.testbed.scenario.text.source import SCENARIO_FILE
+from mrc_testbed.testbed.transports.base import Transport
 
 GROUP = "mrc_testbed.plugins"
 """Entry point group; its modules have a `PLUGIN`."""
@@ -200,9 +201,14 @@ def _offers(source: PluginSource, module: types.ModuleType) -> Iterator[Plugin]:
             wrong = KINDS[kind].wrong_name(name) or _wrong_object(kind, name, made, source)
             if wrong:
                 raise PluginMistake(f"{file}{_line_of(made, source)}: {KINDS[kind].noun} {name!r} {wrong}")
-            if kind in LOADED_BY_HOSTS and id(made) not in attributes:
+            attribute = attributes.get(id(made), "")
+            if isinstance(made, Transport):
+                attribute = made.endpoint
+                if attribute and not callable(getattr(module, attribute, None)):
+                    raise PluginMistake(f"{file}: {KINDS[kind].noun} {name!r}: there is no function {attribute}")
+            elif kind in LOADED_BY_HOSTS and not attribute:
                 raise PluginMistake(f"{file}: {KINDS[kind].noun} {name!r} must be a class with a name in the file")
-            yield Plugin(kind, name, made, attributes.get(id(made), ""), source)
+            yield Plugin(kind, name, made, attribute, source)
 
 
 def _wrong_object(kind: str, name: str, made: Any, source: PluginSource) -> str:
