@@ -57,6 +57,7 @@ def test_a_run_that_stood_still_is_no_believed_fail(tmp_path: Path, who: str, se
         assert (status, run.verdict["fidelity"]["ok"]) == (3, False), "the hosts were late, and somebody says so"
 
 
+@pytest.mark.nightly
 def test_faults_during_a_standstill_are_healed(tmp_path: Path) -> None:
     cut = (
         "faults: [{at: 1s, link-down: 'p0-t0-0:p0-t1-0', for: 1s}, {at: 1200ms, switch-silent: p1-t1-0, for: 500ms}]\n"

@@ -186,6 +186,7 @@ def test_a_silent_switch_loses_everything_and_tells_nobody(tmp_path: Path) -> No
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_a_slower_link_carries_no_more_than_its_rate_and_then_as_before(tmp_path: Path) -> None:
     run = finished(tmp_path, [fault(f"at: 1500ms, link-rate: '{LINK}', rate: 1mbit, for: 2500ms")], steps=45)
     done = {(line["op"], line["type"]): int(line["t_ns"]) for line in run.history() if line.get("fault") == "it"}

@@ -18,6 +18,7 @@ def long_runs(monkeypatch):
     monkeypatch.setattr(simnet, "MAX_STEPS", 100_000_000)
 
 
+@pytest.mark.nightly
 def test_a_flow_that_infers_lost_retransmissions_hardly_feels_one_percent():
     assert kept(0.01, LENGTH_T) > 0.95
 

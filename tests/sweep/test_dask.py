@@ -218,6 +218,7 @@ def test_workers_without_any_are_told(stage: Stage) -> None:
     assert "has no workers" in done.stderr
 
 
+@pytest.mark.nightly
 def test_tls_with_keys_of_our_own_and_nothing_without_them(stage: Stage) -> None:
     certs = stage.place / "certs"
     assert stage.call("sweep", "keys", str(certs)).returncode == 0

@@ -78,6 +78,7 @@ def test_fig_19c_goodput_tracks_the_capacity_when_two_links_go_at_once(tmp_path:
     run("fig19c", tmp_path, *changes, moved=moved)
 
 
+@pytest.mark.nightly
 def test_fig_20_a_full_permutation_gives_every_flow_line_rate(tmp_path: Path) -> None:
     record = run("fig20", tmp_path, "workload.0.permutation.for=6s")
     assert {one["trigger"] for one in events(record, "ev_state") if one["to"] == "SKIP"} <= {"ecn", "trimmed"}
