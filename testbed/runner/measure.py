@@ -41,6 +41,8 @@ _QUIET_PACKETS = 16
 burst of up to three ahead of the wire, and so long a packet waits in the receiver's delay line."""
 _LONGEST_QUIET_NS = 20_000_000_000
 """After this, non-empty queues are counted as they are."""
+_LONGEST_QUIET_PACKETS = 1000
+"""Where ports are slow: what a port may have to send before all is still. Lossless ones hold what came by an incast."""
 _STATS_S = 5
 """A daemon answers in milliseconds, unless the workload was waiting for it."""
 
@@ -269,9 +271,10 @@ class Measurement:
         shape = self._fabric.plan.shape
         cut_bps = (step.occurrence.parameters.rate_bps for step in self._schedule if step.effect is Effect.RATE)
         slowest_bps = min([shape.port_rate_bps, *cut_bps])
-        packets_ns = _QUIET_PACKETS * WIRE_BYTES * 8 * 10**9 // slowest_bps
-        wait_ns = max(shape.least_ns(_MIN_QUIET_NS), _QUIET_RTTS * shape.rtt_ns, packets_ns)
-        give_up_ns = self._loop.now_ns() + shape.least_ns(_LONGEST_QUIET_NS)
+        packet_ns = WIRE_BYTES * 8 * 10**9 // slowest_bps
+        wait_ns = max(shape.least_ns(_MIN_QUIET_NS), _QUIET_RTTS * shape.rtt_ns, _QUIET_PACKETS * packet_ns)
+        longest_ns = max(shape.least_ns(_LONGEST_QUIET_NS), _LONGEST_QUIET_PACKETS * packet_ns)
+        give_up_ns = self._loop.now_ns() + longest_ns
         before, now = None, list(self._fabric.sample_ports())
         while now != before and self._loop.now_ns() < give_up_ns:
             self._loop.run_until(lambda: False, self._loop.now_ns() + wait_ns)

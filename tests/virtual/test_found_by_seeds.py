@@ -80,6 +80,23 @@ def test_control_packets_leave_room_at_slow_ports(tmp_path: Path, text: str) -> 
     assert wrong_with(load_scenario_text(text), tmp_path) == []
 
 
+FULL_AND_SLOW = """
+name: full-and-slow
+world: virtual
+fabric: {planes: 2, t0_groups: 3, t1: 1, hosts_per_t0: 2, port_rate: 136kbit, rtt: 40ms}
+transport: roce
+endpoint: {payload: 512B}
+roce: {congestion_control: none, buffers: pfc, xoff: 4}
+workload: [{incast: {to: h0, from: [h2, h3, h4, h5], bytes: 280KiB, victims: [h3->h1]}}]
+faults: [{at: cold-start, link-flap: "h1:p1-t0-*", period: 1779ms, count: 2}]
+"""
+
+
+def test_what_waits_in_slow_lossless_ports_is_counted_when_it_has_come(tmp_path: Path) -> None:
+    """20 s were not enough for it, so packets were missing."""
+    assert wrong_with(load_scenario_text(FULL_AND_SLOW), tmp_path) == []
+
+
 SLOW_DATA = """
 name: slow-data
 world: virtual
