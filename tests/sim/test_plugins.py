@@ -249,7 +249,7 @@ def test_what_is_hashed_is_what_is_run():
 @pytest.mark.parametrize(
     ("change", "mistake"),
     [
-        ({"kind": "colour"}, "plugin fixed-rate: kind must be one of congestion_control, ev_selection, transport, not 'colour'"),
+        ({"kind": "colour"}, "kind must be one of congestion_control, ev_selection, transport, not 'colour'"),
         ({"name": "nscc"}, "plugin nscc: there is already a congestion_control of this name"),
         ({"name": None}, "name must be a string, not None"),
         ({"module": "x"}, "plugin fixed-rate: give either a file or a module"),
