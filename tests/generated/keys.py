@@ -45,7 +45,7 @@ def _words(sketch: Sketch, field: FieldInfo) -> Any:
 def _listed(sketch: Sketch, field: FieldInfo) -> Any:
     """Of a field whose schema lists the words, as those that plugins add to do: with another transport the usual one,
     as others are refused there."""
-    if sketch.transport != "mrc":
+    if not sketch.spoken.has_paths:
         return field.default
     schema = next(each for each in field.metadata if hasattr(each, "json_schema"))
     return sketch.one(schema.json_schema["enum"])

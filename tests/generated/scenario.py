@@ -56,7 +56,7 @@ def _sections(sketch: Sketch) -> dict[str, Any]:
     if sketch.transport != "mrc" or sketch.often(0.3):
         found["transport"] = sketch.transport
     if sketch.often(0.2):
-        found["routing"] = "srv6" if sketch.transport == "mrc" else "ecmp-static"
+        found["routing"] = sketch.spoken.usual_routing.value
     found["endpoint"] = mapping(sketch, "endpoint", EndpointSettings, always=("payload", "icrc"))
     settings = (("roce", RoceSettings), ("ecmp", EcmpSettings), ("tcp", TcpSettings), ("bgp", BgpSettings))
     for key, model in settings:

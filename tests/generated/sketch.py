@@ -8,6 +8,8 @@ from random import Random
 from typing import TypeVar
 
 from mrc_testbed.testbed.scenario.text.fields import PAYLOADS
+from mrc_testbed.testbed.transports.base import FabricLayout, Transport
+from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
@@ -29,7 +31,7 @@ class Sketch:
     def __init__(self, seed: int, kernel: bool) -> None:
         self.kernel = kernel
         self.dice = Random(seed)
-        self.transport = self.one(["mrc", "mrc", "mrc", "roce", *(["tcp"] if kernel else [])])
+        self.transport = self.one(["mrc", "mrc", "mrc-hashed", "roce", *(["tcp"] if kernel else [])])
         self.has_flows = self.often(0.4)
         self.payload = 4096 if kernel or self.often(0.6) else self.one(PAYLOADS)
         self.rtt_ns = self.one(_RTTS_NS)
@@ -76,9 +78,14 @@ class Sketch:
         return build_plan(Shape(self.planes, self.groups, self.t1, self.hosts_per_t0, self.rate_bps, self.rtt_ns))
 
     @property
+    def spoken(self) -> Transport:
+        """What the hosts speak."""
+        return TRANSPORTS[self.transport]
+
+    @property
     def folds(self) -> bool:
         """Of a transport that usually has all planes on one."""
-        return self.transport != "mrc"
+        return self.spoken.layout is FabricLayout.FOLDED
 
     def job_bytes(self) -> int:
         """Data of a rank in a collective of one step, so that the job keeps to its packets and its time."""
