@@ -123,6 +123,12 @@ class DatagramEndpoint(EndpointLike, Protocol):
     def poll_transmit(self, now_ns: int, buffer: memoryview) -> tuple[int, Any, int] | None:
         """Write the next packet: (size, where to send it, traffic class), or None."""
 
+    def port_paused(self, plane: int, now_ns: int) -> None:
+        """PFC: the port of `plane` may send no data from now on, and takes none."""
+
+    def port_resumed(self, plane: int, now_ns: int) -> None:
+        """The pause of `port_paused` is over."""
+
     @property
     def burst_ns(self) -> int:
         """What a port is given in advance lasts so long: who polls less often than that leaves it idle."""

@@ -7,8 +7,10 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal
+from mrc_testbed.hosts.common.errors import UnknownQpError
 from mrc_testbed.hosts.common.figures import QpPackets
 from mrc_testbed.hosts.common.pacer import Pacer
+from mrc_testbed.hosts.common.qpstate import QueuePair
 from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER, Timers
 
@@ -47,7 +49,7 @@ class SharedContext:
     """The queues of one endpoint. `control_room`: control packets that may wait to be sent. Nothing holds them back but
     the application, which polls after every few inputs: what finds no room answers a flood."""
 
-    __slots__ = ("blocked_until", "control", "control_room", "events", "pacer", "ready", "timers")
+    __slots__ = ("blocked_until", "control", "control_room", "events", "held", "pacer", "ready", "timers")
 
     def __init__(self, pacer: Pacer, control_room: int) -> None:
         self.pacer = pacer
@@ -56,6 +58,8 @@ class SharedContext:
         self.events: deque[Any] = deque()
         self.ready: deque[DataSender] = deque()
         """Senders with something to send and room to send it, in turn."""
+        self.held: dict[int, int] = {}
+        """What each paused port had been given in advance, ns."""
         self.timers = Timers()
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
@@ -91,15 +95,64 @@ class SharedContext:
 
 
 ContextT = TypeVar("ContextT", bound=SharedContext)
+QpT = TypeVar("QpT", bound=QueuePair)
 
 
-class EndpointBase(Generic[ContextT]):
-    """The base of endpoints that a datagram loop drives. `ContextT`: the context of this kind of endpoint."""
+class EndpointBase(Generic[ContextT, QpT]):
+    """The base of endpoints that a datagram loop drives. `ContextT`, `QpT`: the context and the QPs of this kind."""
 
-    __slots__ = ("_context", "_icrc")
+    __slots__ = ("_context", "_icrc", "_qps")
     _context: ContextT
     _icrc: bool
     """Packets carry a CRC."""
+    _qps: dict[int, QpT]
+
+    # --- application ---
+
+    def destroy_qp(self, qpn: int) -> None:
+        """Any state -> gone, with its region: `region` views that the application still holds are its own affair.
+
+        The number is not given again. The peer is not told, as in verbs; its QP fails when it next sends.
+        """
+        self._qp(qpn).destroy()
+        del self._qps[qpn]
+        self._forget_events(qpn)
+
+    def region(self, qpn: int) -> memoryview:
+        """The registered region, writable; the peer's data appears here."""
+        return self._qp(qpn).region
+
+    def post_write(
+        self,
+        qpn: int,
+        data: memoryview | bytes | bytearray,
+        remote_address: int,
+        wr_id: int,
+        immediate: int | None = None,
+    ) -> None:
+        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
+
+        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
+        """
+        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
+
+    def _qp(self, qpn: int) -> QpT:
+        qp = self._qps.get(qpn)
+        if qp is None:
+            raise UnknownQpError(qpn)
+        return qp
+
+    def port_paused(self, plane: int, now_ns: int) -> None:
+        """PFC: the port of `plane` may send no data from now on, and takes none."""
+        self._context.held[plane] = self._context.pacer.hold(plane, now_ns)
+
+    def port_resumed(self, plane: int, now_ns: int) -> None:
+        """The pause of `port_paused` is over."""
+        context = self._context
+        context.pacer.release(plane, now_ns, context.held.pop(plane))
+        context.blocked_until = 0
+
+    # --- timers, input and output ---
 
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""
@@ -172,6 +225,8 @@ class EndpointBase(Generic[ContextT]):
     def counters(self) -> dict[str, int]:
         """All counters so far, flat."""
         return self._context.figures()
+
+    # --- reading ---
 
     def _senders(self) -> Iterable[DataSender]:
         """Of all QPs that were ever connected."""

@@ -45,12 +45,13 @@ TRANSITIONS: dict[tuple[QpState, QpInput], QpState] = {
 }
 
 
-class QpLife:
-    """The state of one QP. `live` is RTS, for the hot path."""
+class QueuePair:
+    """One QP, whatever its protocol. `live` is RTS, for the hot path; `region`: its registered memory."""
 
-    __slots__ = ("live", "state")
+    __slots__ = ("live", "region", "state")
 
-    def __init__(self) -> None:
+    def __init__(self, region_bytes: int) -> None:
+        self.region = memoryview(bytearray(region_bytes))
         self.state = QpState.RESET
         self.live = False
 
@@ -61,3 +62,11 @@ class QpLife:
             raise QpStateError(qpn, self.state.value, event.value)
         self.state = new
         self.live = new is QpState.RTS
+
+    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+        """Queue a write. Raises `QpStateError` unless the QP is in RTS."""
+        raise NotImplementedError
+
+    def destroy(self) -> None:
+        """Let go of the region and of all that is under way. The QP must not be used any more."""
+        raise NotImplementedError

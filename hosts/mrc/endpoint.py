@@ -7,7 +7,7 @@ from typing import cast
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, EndpointBase
-from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
@@ -29,7 +29,7 @@ REGION_SPACING = 1 << 32
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
 
 
-class Endpoint(EndpointBase[Context]):
+class Endpoint(EndpointBase[Context, Qp]):
     """MRC endpoint of one host.
 
     Input: `handle_datagram`, `handle_timeout`. Application: `add_peer`, `open_qp`, `connect_qp`, `post_write`,
@@ -38,7 +38,7 @@ class Endpoint(EndpointBase[Context]):
     monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
     """
 
-    __slots__ = ("_config", "_next_qpn", "_peers", "_qps")
+    __slots__ = ("_config", "_next_qpn", "_peers")
 
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
@@ -109,36 +109,9 @@ class Endpoint(EndpointBase[Context]):
         self._forget_events(qpn)
         return attributes
 
-    def destroy_qp(self, qpn: int) -> None:
-        """Any state -> gone, with its region: `region` views that the application still holds are its own affair.
-
-        The number is not given again. The peer is not told, as in verbs; its QP fails when it next sends.
-        """
-        self._qp(qpn).destroy()
-        del self._qps[qpn]
-        self._forget_events(qpn)
-
     def limit_psn_range(self, qpn: int, mpr: int) -> None:
         """Have the peer keep at most `mpr` x 128 PSNs open on a connected QP (dynamic MPR, if both ends have it)."""
         self._qp(qpn).receiver.limit(mpr)
-
-    def region(self, qpn: int) -> memoryview:
-        """The registered region, writable; the peer's data appears here."""
-        return self._qp(qpn).region
-
-    def post_write(
-        self,
-        qpn: int,
-        data: memoryview | bytes | bytearray,
-        remote_address: int,
-        wr_id: int,
-        immediate: int | None = None,
-    ) -> None:
-        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
-
-        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
-        """
-        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
 
     def deny(self, peer: int, paths: Sequence[PathId]) -> None:
         """Denylist: nothing but `allow` brings these (plane, uplink) paths to `peer` back. Unknown ones raise
@@ -192,12 +165,6 @@ class Endpoint(EndpointBase[Context]):
         if peer is None:
             raise UnknownPeerError(number)
         return peer
-
-    def _qp(self, qpn: int) -> Qp:
-        qp = self._qps.get(qpn)
-        if qp is None:
-            raise UnknownQpError(qpn)
-        return qp
 
     # --- input ---
 

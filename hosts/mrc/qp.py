@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
-from mrc_testbed.hosts.common.qpstate import QpInput, QpLife
+from mrc_testbed.hosts.common.qpstate import QpInput, QueuePair
 from mrc_testbed.hosts.mrc.config import QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.peer import Peer
@@ -12,20 +12,19 @@ from mrc_testbed.hosts.mrc.receiver import Receiver
 from mrc_testbed.hosts.mrc.sender import Sender
 
 
-class Qp(QpLife):
+class Qp(QueuePair):
     """One QP of this endpoint. `sender` and `receiver` exist from `connect` on; `live` is RTS, for the hot path."""
 
-    __slots__ = ("_context", "attributes", "peer", "receiver", "region", "sender")
+    __slots__ = ("_context", "attributes", "peer", "receiver", "sender")
 
     receiver: Receiver
     sender: Sender
 
     def __init__(self, context: Context, peer: Peer, attributes: QpAttributes) -> None:
-        super().__init__()
+        super().__init__(attributes.region_bytes)
         self._context = context
         self.peer = peer
         self.attributes = attributes
-        self.region = memoryview(bytearray(attributes.region_bytes))
         self._step(QpInput.OPEN)
 
     def _step(self, event: QpInput) -> None:
@@ -41,7 +40,7 @@ class Qp(QpLife):
         self._step(QpInput.ENABLE_SEND)
 
     def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
-        """Queue a write; the QP must be in RTS."""
+        """As of `QueuePair`."""
         if not self.live:
             raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
         self.sender.post(data, address, wr_id, immediate)
@@ -67,7 +66,7 @@ class Qp(QpLife):
         self._step(QpInput.OPEN)
 
     def destroy(self) -> None:
-        """Let go of the region and of all that is under way. The QP must not be used any more."""
+        """As of `QueuePair`."""
         self._step(QpInput.RESET)
         self._leave()
         self.region = memoryview(b"")

@@ -36,7 +36,6 @@ class RcContext(SharedContext):
     __slots__ = (
         "config",
         "counters",
-        "held",
         "in_flight",
         "packet_ns",
         "psn_range",
@@ -56,8 +55,6 @@ class RcContext(SharedContext):
         """Those for which the window of the host has no room."""
         self.in_flight = 0
         """Packets of selective requesters that are not acknowledged, all QPs together."""
-        self.held: dict[int, int] = {}
-        """What each paused port had been given in advance, ns."""
         self.packet_ns = self.pacer.cost_ns(packet_bytes)
         """What a port takes to send a full packet."""
         self.scale(config.rtt_ns or REFERENCE_T_NS)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
-from mrc_testbed.hosts.common.errors import UnknownPeerError, UnknownQpError
+from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
@@ -24,14 +24,14 @@ REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
-class RcEndpoint(EndpointBase[RcContext]):
+class RcEndpoint(EndpointBase[RcContext, RcQp]):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
     Driven as `mrc_testbed.hosts.mrc.endpoint.Endpoint` is: input and application calls, then `poll_event` until None,
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
-    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers", "_qps")
+    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers")
 
     def __init__(self, config: RcConfig) -> None:
         self._config = config
@@ -88,45 +88,11 @@ class RcEndpoint(EndpointBase[RcContext]):
         self._forget_events(qpn)
         return attributes
 
-    def destroy_qp(self, qpn: int) -> None:
-        """Any state -> gone, with its region. The number is not given again; the peer is not told, as in verbs."""
-        self._qp(qpn).destroy()
-        del self._qps[qpn]
-        self._forget_events(qpn)
-
-    def region(self, qpn: int) -> memoryview:
-        """The registered region, writable; the peer's data appears here."""
-        return self._qp(qpn).region
-
-    def post_write(
-        self,
-        qpn: int,
-        data: memoryview | bytes | bytearray,
-        remote_address: int,
-        wr_id: int,
-        immediate: int | None = None,
-    ) -> None:
-        """Queue one WRITE (with `immediate`: WRITE-with-IMM). `data` is not copied: leave it alone until completion.
-
-        Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
-        """
-        self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
-
     def port_down(self, plane: int, now_ns: int) -> None:
         """Nothing, at once: a QP is bound to its port, NICs keep it, and its retries decide what becomes of it."""
 
     def port_up(self, plane: int, now_ns: int) -> None:
         """Nothing either: what is sent again from now on arrives."""
-
-    def port_paused(self, plane: int, now_ns: int) -> None:
-        """PFC: the port of `plane` may send no data from now on, and takes none."""
-        self._context.held[plane] = self._context.pacer.hold(plane, now_ns)
-
-    def port_resumed(self, plane: int, now_ns: int) -> None:
-        """The pause of `port_paused` is over."""
-        context = self._context
-        context.pacer.release(plane, now_ns, context.held.pop(plane))
-        context.blocked_until = 0
 
     def probe_paths(self, peer: int, now_ns: int) -> None:
         """Warm-up: have one empty write acknowledged on each connected QP to `peer`."""
@@ -151,12 +117,6 @@ class RcEndpoint(EndpointBase[RcContext]):
         if peer is None:
             raise UnknownPeerError(number)
         return peer
-
-    def _qp(self, qpn: int) -> RcQp:
-        qp = self._qps.get(qpn)
-        if qp is None:
-            raise UnknownQpError(qpn)
-        return qp
 
     def _senders(self) -> Iterator[Requester]:
         return (qp.requester for qp in self._qps.values() if qp.requester is not None)

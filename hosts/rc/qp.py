@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
-from mrc_testbed.hosts.common.qpstate import QpInput, QpLife
+from mrc_testbed.hosts.common.qpstate import QpInput, QueuePair
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes, check_recovery
 from mrc_testbed.hosts.rc.context import RcContext
@@ -15,19 +15,18 @@ from mrc_testbed.hosts.rc.selective import SelectiveRequester
 from mrc_testbed.hosts.rc.selective_responder import SelectiveResponder
 
 
-class RcQp(QpLife):
+class RcQp(QueuePair):
     """One QP of this endpoint. `requester` and `responder` are there while it is connected."""
 
-    __slots__ = ("_context", "_turn", "attributes", "peer", "region", "requester", "responder")
+    __slots__ = ("_context", "_turn", "attributes", "peer", "requester", "responder")
 
     def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes) -> None:
-        super().__init__()
+        super().__init__(attributes.region_bytes)
         self._context = context
         self._turn: int | None = None
         """Which of the peer's ports it was dealt; it keeps that when it is reset."""
         self.peer = peer
         self.attributes = attributes
-        self.region = memoryview(bytearray(attributes.region_bytes))
         self.requester: Requester | None = None
         self.responder: Responder | None = None
         self.advance(attributes.qpn, QpInput.OPEN)
@@ -50,7 +49,7 @@ class RcQp(QpLife):
         self.advance(local.qpn, QpInput.ENABLE_SEND)
 
     def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
-        """Queue a write; the QP must be in RTS."""
+        """As of `QueuePair`."""
         if self.requester is None or not self.live:
             raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
         self._context.counters.messages_posted += 1
@@ -82,7 +81,7 @@ class RcQp(QpLife):
         self.advance(attributes.qpn, QpInput.OPEN)
 
     def destroy(self) -> None:
-        """Let go of the region and of all that is under way. The QP must not be used any more."""
+        """As of `QueuePair`."""
         self._leave()
         self.region = memoryview(b"")
 

@@ -90,7 +90,7 @@ class Transport(str):
 
     word: str
     protocol: str
-    """What `configure` asks of a daemon: the protocol by its name in mrc_testbed.hosts.configure."""
+    """What `configure` asks of a daemon: the protocol by its name in mrc_testbed.hosts.protocols."""
     group: str
     routings: tuple[Routing, ...]
     """Those it can run over, the usual one first."""

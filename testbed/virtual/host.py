@@ -14,7 +14,6 @@ from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.control import Fields
 from mrc_testbed.hosts.loops import DatagramLoop
 from mrc_testbed.hosts.network import DatagramNetwork
-from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.hosts.session import Session
 from mrc_testbed.hosts.udp import Datagram, Lateness, Source
 from mrc_testbed.testbed.errors import RunError
@@ -228,7 +227,7 @@ class VirtualHost:
     def _port_paused(self, plane: int, paused: bool) -> None:
         """A NIC asks for no packets while its port is paused."""
         network, now_ns = self._session.network, self._scheduler.now_ns
-        if network is None or not isinstance(network.endpoint, RcEndpoint):
+        if not isinstance(network, DatagramNetwork):
             return
         if paused:
             network.endpoint.port_paused(plane, now_ns)
