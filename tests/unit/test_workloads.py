@@ -64,10 +64,10 @@ def test_every_rank_ends_every_step_with_every_byte_right(kind: str, ranks: int,
 @given(
     st.sampled_from(KINDS),
     st.integers(2, 6),
-    st.integers(0, 3000),
+    st.integers(0, 600),
     st.integers(1, 5),
     st.integers(1, 4),
-    st.integers(1, 4000),
+    st.integers(1, 800),
     st.integers(1, 4),
     st.integers(0, 999),
 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError
@@ -22,10 +21,10 @@ from mrc_testbed.testbed.scenario.model.matrix import AXES
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.offered import Offered, PluginStuck
 from mrc_testbed.testbed.scenario.model.queue_pairs import spread_qps
-from mrc_testbed.testbed.scenario.plugins.extended import item_model, scenario_model
+from mrc_testbed.testbed.scenario.plugins.extended import scenario_model
 from mrc_testbed.testbed.scenario.plugins.load import load_plugins
 from mrc_testbed.testbed.scenario.rules.company import Company, company_mistakes, company_of
-from mrc_testbed.testbed.scenario.rules.parts import partial_scenario
+from mrc_testbed.testbed.scenario.rules.readable import Readable, read
 from mrc_testbed.testbed.scenario.rules.rules import broken_rules
 from mrc_testbed.testbed.scenario.text.keys import key_path
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
@@ -113,26 +112,29 @@ def load_source(
         spread_qps(data)
         try:
             with offered.limited():
-                scenario, mistakes = _validated(data, model, offered.whole)
+                file, errors = read(data, model)
+                mistakes = [
+                    mistake_of(error, model) for error in errors if offered.whole or not _unknown_name(error, model)
+                ]
                 beside = None if recorded else company or company_of(data, judged)
-                mistakes += _broken_rules(data, model, offered, beside, recorded)
+                mistakes += _broken_rules(file, data, offered, beside, recorded) if file else ()
         except PluginStuck as error:
-            scenario, mistakes = None, [Mistake((PLUGINS,), str(error))]
+            file, mistakes = None, [Mistake((PLUGINS,), str(error))]
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
-    if scenario is None or mistakes:
+    if file is None or file.lost or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
+    scenario = file.scenario
     scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
     scenario._offered = offered
     return scenario.at_scale()
 
 
 def _broken_rules(
-    data: Any, model: type[Scenario], offered: Offered, company: Company | None, recorded: bool
+    file: Readable, data: Any, offered: Offered, company: Company | None, recorded: bool
 ) -> list[Mistake]:
     """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
-        parts = partial_scenario(data, item_model(model))
-        return [*broken_rules(parts, recorded), *(company_mistakes(parts, data, company) if company else ())]
+        return [*broken_rules(file, recorded), *(company_mistakes(file, data, company) if company else ())]
     except Exception as error:
         blamed = offered.blame(error)
         if blamed is None:
@@ -191,20 +193,12 @@ def _number_faults(data: Any) -> None:
             taken.add(fault["name"])
 
 
-def _validated(data: Any, model: type[Scenario], whole: bool) -> tuple[Scenario | None, list[Mistake]]:
-    """Not `whole`: a plugin is missing, so an unknown kind of workload, fault or metric may belong to it."""
-    try:
-        return model.model_validate(data), []
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        return None, [mistake_of(each, model) for each in errors if whole or not _unknown_name(each, model)]
-
-
 UNKNOWN = (("expect", UNKNOWN_METRIC), ("faults", "unknown fault kind"), ("faults", "has no fault kind"))
 """Keys, and the message parts about unknown names below them."""
 
 
 def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
+    """True of a name of a workload, fault or metric that we do not know; it may belong to a plugin that is missing."""
     above = model_at(error["loc"][:-1], model)
     workload = error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
     return workload or any(error["loc"][0] == key and words in error["msg"] for key, words in UNKNOWN)

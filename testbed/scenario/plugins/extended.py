@@ -19,7 +19,6 @@ from mrc_testbed.testbed.scenario.model.step_models import Alone, Over, Sized, S
 from mrc_testbed.testbed.scenario.model.transports import AS_WORD
 from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
 from mrc_testbed.testbed.scenario.text.fields import CONTROL_NOUN, SELECTION_NOUN, Model, one_of, refuse
-from mrc_testbed.testbed.scenario.text.one_key import model_within
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.workloads.collective import Collective, Terms
@@ -51,12 +50,6 @@ def _transport(offered: Offered) -> Any:
     word = one_of("a transport", list(known), offered.whole)
     read = PlainValidator(lambda value: known.get(word(value), registry.USUAL))
     return Annotated[Transport, read, AS_WORD, WithJsonSchema({"enum": list(known)})]
-
-
-def item_model(scenario: type[Scenario]) -> type[WorkloadItem]:
-    """The model of the entries of `workload` with these plugins."""
-    found = model_within(scenario.model_fields["workload"].annotation)
-    return found if found and issubclass(found, WorkloadItem) else WorkloadItem
 
 
 def _endpoint(offered: Offered) -> type[EndpointSettings]:

@@ -14,25 +14,25 @@ from mrc_testbed.testbed.scenario.model.captures import (
     Capture,
 )
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.fields import ALL_FAULTS, WHOLE_RUN
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.topos.plan import Plan
 
 
-def capture_mistakes(parts: Parts, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:
+def capture_mistakes(file: Readable, occurrences: Occurrences, plan: Plan | None) -> Iterator[Mistake]:
     """All mistakes of `capture`; links are checked if there is a plan."""
-    for index, capture in parts.captures.items():
+    for index, capture in file.captures.items():
         yield from _wrong_sizes(index, capture)
-        yield from _wrong_faults(index, capture, parts, occurrences, plan is not None)
+        yield from _wrong_faults(index, capture, file, occurrences, plan is not None)
         if plan:
-            yield from _wrong_links(index, capture, parts, plan)
+            yield from _wrong_links(index, capture, file, plan)
 
 
-def _wrong_links(index: int, capture: Capture, parts: Parts, plan: Plan) -> Iterator[Mistake]:
+def _wrong_links(index: int, capture: Capture, file: Readable, plan: Plan) -> Iterator[Mistake]:
     try:
-        capture.chosen(index, plan, parts.seed)
+        capture.chosen(index, plan, file.scenario.seed)
     except SelectionError as error:
         for number, message in error.mistakes:
             item = (number,) if len(capture.links) > 1 else ()
@@ -40,20 +40,20 @@ def _wrong_links(index: int, capture: Capture, parts: Parts, plan: Plan) -> Iter
 
 
 def _wrong_faults(
-    index: int, capture: Capture, parts: Parts, occurrences: Occurrences, settled: bool
+    index: int, capture: Capture, file: Readable, occurrences: Occurrences, settled: bool
 ) -> Iterator[Mistake]:
-    known = {fault.name: number for number, fault in parts.faults.items()}
+    known = {fault.name: number for number, fault in file.faults.items()}
     if capture.whole_run:
         return
     path = ("capture", index, "around")
-    if parts.all_faults and not known:
+    if not file.loses("faults") and not known:
         yield Mistake(path, "there is no fault to capture around; add one to `faults`, or use `around: run`")
         return
     for place, name in enumerate(capture.around):
         where = (*path, place) if len(capture.around) > 1 else path
         if name in known and settled and occurrences.get(known[name]) == ():
             yield Mistake(where, f"this seed draws no fault of {name!r}, so nothing would be captured")
-        elif name not in known and parts.all_faults:
+        elif name not in known and not file.loses("faults"):
             hint = did_you_mean(name, [*known, ALL_FAULTS, WHOLE_RUN]) or f"; there are {', '.join(known)}"
             yield Mistake(where, f"there is no fault {name!r}{hint}")
 

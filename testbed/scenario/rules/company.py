@@ -9,7 +9,7 @@ from typing import Any
 from mrc_testbed.testbed.expect import Expectation, did_you_mean
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.variants import shipped_names
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath
 from mrc_testbed.testbed.transports import registry
@@ -65,9 +65,9 @@ def _known(word: object) -> bool:
     return isinstance(word, str) and word in registry.known()
 
 
-def company_mistakes(parts: Parts, data: Any, company: Company) -> Iterator[Mistake]:
+def company_mistakes(file: Readable, data: Any, company: Company) -> Iterator[Mistake]:
     """Cells that do not exist in `expect`, `judge` and `paper`, and figures that no cell has."""
-    for path, label, wanted in labelled(parts.expectations):
+    for path, label, wanted in labelled(file.expectations):
         if label and label not in company.names:
             yield Mistake(path, _unknown("cell", label, company.names), at_key=True)
         elif not company.measured and (wrong := _unknown_figure(wanted, label, company.transports(label))):

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.scenario.faults import UnsettledError
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
 from mrc_testbed.testbed.scenario.faults.names import wrong_path
 from mrc_testbed.testbed.scenario.model.workloads import Workload
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.denylist import PathGroup, parse_paths
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
@@ -61,11 +61,11 @@ class Talk(NamedTuple):
         return any(plan.host_by_name[peer].group != group for peer in self.peers.get(name, ()))
 
 
-def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
+def denial_mistakes(file: Readable, plan: Plan, talk: Talk) -> Iterator[Mistake]:
     """All mistakes of `endpoint.denylist`, and of `deny` faults whose paths exist."""
     members = talk.members
     entries = []
-    for where, name, hosts, begin, end in _written(parts, plan):
+    for where, name, hosts, begin, end in _written(file, plan):
         yield from _wrong_hosts(where, hosts, members, plan)
         message = wrong_path(name, plan) or _unused(name, hosts, talk, plan)
         paths = parse_paths(name)
@@ -73,27 +73,27 @@ def denial_mistakes(parts: Parts, plan: Plan, talk: Talk) -> Iterator[Mistake]:
             yield Mistake(where, message)
         else:
             senders = frozenset(hosts or (host.name for host in members))
-            entries.append(_Entry(where, name, _in_fabric(paths, parts), senders, begin, end))
+            entries.append(_Entry(where, name, _in_fabric(paths, file), senders, begin, end))
     yield from _twice(entries)
-    yield from _nothing_left(entries, members, build_plan(parts.shape()) if _folds(parts) else plan)
+    yield from _nothing_left(entries, members, build_plan(file.scenario.shape()) if _folds(file) else plan)
 
 
-def _folds(parts: Parts) -> bool:
+def _folds(file: Readable) -> bool:
     """Of a transport that has paths to deny."""
-    return parts.folds and parts.transport.names_paths
+    return file.scenario.folds and file.scenario.transport.names_paths
 
 
-def _in_fabric(paths: PathGroup, parts: Parts) -> PathGroup:
-    return paths._replace(plane=0) if _folds(parts) else paths
+def _in_fabric(paths: PathGroup, file: Readable) -> PathGroup:
+    return paths._replace(plane=0) if _folds(file) else paths
 
 
-def _written(parts: Parts, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:
-    for index, denial in parts.denylist.items():
+def _written(file: Readable, plan: Plan) -> Iterator[tuple[KeyPath, str, tuple[str, ...], float, float]]:
+    for index, denial in file.denylist.items():
         yield ("endpoint", "denylist", index), denial.path, denial.hosts, -inf, inf
-    for index, fault in parts.faults.items():
+    for index, fault in file.faults.items():
         if isinstance(fault, Deny):
             path = ("faults", index, "deny")
-            for name, position in _denied(fault, plan, parts.seed):
+            for name, position in _denied(fault, plan, file.scenario.seed):
                 where = (*path, position) if len(fault.aims) > 1 else path
                 yield where, name, fault.hosts, fault.at_ns, fault.end_ns
 

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath
 from mrc_testbed.testbed.scenario.text.units import format_duration
@@ -51,12 +51,13 @@ class FigureContext:
     estimate_ns: int | None
 
     @staticmethod
-    def of_parts(parts: Parts, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
+    def of_file(file: Readable, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
         """From a partly readable file."""
-        faults = tuple(fault.name for fault in parts.faults.values())
+        faults = tuple(fault.name for fault in file.faults.values())
         planned = _planned_faults(one for found in occurrences.values() for one in found)
         estimate = job.estimate_ns(shape) if job and shape else None
-        return FigureContext(faults, parts.all_faults, planned, shape, job, parts.all_workload, estimate)
+        whole = not file.loses("workload")
+        return FigureContext(faults, not file.loses("faults"), planned, shape, job, whole, estimate)
 
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mrc_testbed.testbed.scenario.faults import Entry, Occurrence, PlacedFault, UnsettledError
 from mrc_testbed.testbed.scenario.faults.base import Surroundings
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.topos.plan import Plan
 
@@ -14,13 +14,13 @@ Occurrences = Mapping[int, tuple[Occurrence, ...]]
 """The resolved entries of `faults`, by index; impossible ones are left out."""
 
 
-def settled(parts: Parts, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]], list[Mistake]]:
+def settled(file: Readable, plan: Plan) -> tuple[dict[int, tuple[Occurrence, ...]], list[Mistake]]:
     """Every entry resolved to targets and times, and the mistakes of the others."""
     found: dict[int, tuple[Occurrence, ...]] = {}
     wrong: list[Mistake] = []
-    for index, entry in parts.faults.items():
+    for index, entry in file.faults.items():
         try:
-            found[index] = entry.occurrences(plan, parts.seed)
+            found[index] = entry.occurrences(plan, file.scenario.seed)
         except UnsettledError as error:
             wrong += [Mistake(("faults", index, *path), message) for path, message in error.mistakes]
     return found, wrong

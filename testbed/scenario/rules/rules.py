@@ -12,7 +12,7 @@ from mrc_testbed.testbed.scenario.rules.decisive_rules import undecided_expectat
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk, denial_mistakes
 from mrc_testbed.testbed.scenario.rules.expect_rules import LATEST_START, FigureContext, broken_expectations
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, misfits, name_mistakes, settled
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.rules.switch_rules import lacking_program, too_many_rules
 from mrc_testbed.testbed.scenario.rules.transport_rules import (
     impossible_folding,
@@ -31,35 +31,35 @@ MAX_NODES = 2048
 """A larger plan never fits one machine; building it would only waste time."""
 
 
-def broken_rules(parts: Parts, recorded: bool = False) -> list[Mistake]:
-    """All violations of rules across keys in the readable parts. `recorded`: of a run folder, which may be of an older
+def broken_rules(file: Readable, recorded: bool = False) -> list[Mistake]:
+    """All violations of rules across keys in what is readable. `recorded`: of a run folder, which may be of an older
     version that took expectations which decide nothing."""
-    found = [*_impossible_shape(parts.fabric), *impossible_folding(parts)]
-    plan = build_plan(parts.written_shape()) if parts.whole_fabric and not found else None
-    shape = parts.shape() if plan else None
+    found = [*_impossible_shape(file.scenario.fabric), *impossible_folding(file.scenario)]
+    plan = build_plan(file.scenario.written_shape()) if file.whole_fabric and not found else None
+    shape = file.scenario.shape() if plan else None
     job: Workload | None = None
     occurrences: Occurrences = {}
     peers: Mapping[str, frozenset[str]] = {}
     if plan:
-        wrong = broken_workload_rules(parts, plan)
+        wrong = broken_workload_rules(file, plan)
         found += wrong
-        job = None if wrong else sound_workload(parts, parts.shape())
-        occurrences, unsettled = settled(parts, plan)
+        job = None if wrong else sound_workload(file, file.scenario.shape())
+        occurrences, unsettled = settled(file, plan)
         found += unsettled
         talk = Talk.of(job, plan)
-        found += denial_mistakes(parts, plan, talk)
+        found += denial_mistakes(file, plan, talk)
         peers = talk.peers
-        found += too_many_rules(in_fabric(parts, occurrences))
-    found += transport_mistakes(parts)
-    found += _times(parts, job, shape)
-    found += misfits(parts.faults, Surroundings(plan, peers, notices_corruption(parts)))
-    found += lacking_program(parts)
-    found += name_mistakes(parts.faults)
-    found += capture_mistakes(parts, occurrences, plan)
-    found += _shown(parts)
-    context = FigureContext.of_parts(parts, occurrences, job, shape)
-    found += broken_expectations(parts.expectations, context)
-    found += () if recorded else undecided_expectations(parts.expectations, context)
+        found += too_many_rules(in_fabric(file.scenario, occurrences))
+    found += transport_mistakes(file.scenario)
+    found += _times(file, job, shape)
+    found += misfits(file.faults, Surroundings(plan, peers, notices_corruption(file)))
+    found += lacking_program(file.scenario, file.faults)
+    found += name_mistakes(file.faults)
+    found += capture_mistakes(file, occurrences, plan)
+    found += _shown(file)
+    context = FigureContext.of_file(file, occurrences, job, shape)
+    found += broken_expectations(file.expectations, context)
+    found += () if recorded else undecided_expectations(file.expectations, context)
     return found
 
 
@@ -84,14 +84,15 @@ def _attribute(model: Model, key: str) -> str:
     return next(name for name, field in type(model).model_fields.items() if (field.alias or name) == key)
 
 
-def _times(parts: Parts, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
+def _times(file: Readable, job: Workload | None, shape: Shape | None) -> Iterator[Mistake]:
     estimate = job.estimate_ns(shape) if job and shape else None
-    last_heal = max((fault.end_ns for fault in parts.faults.values()), default=0)
-    limit = parts.time_limit_ns or (default_time_limit_ns(estimate, last_heal) if estimate is not None else None)
-    if estimate and parts.time_limit_ns and parts.time_limit_ns < estimate:
+    last_heal = max((fault.end_ns for fault in file.faults.values()), default=0)
+    given = file.scenario.given_time_limit_ns
+    limit = given or (default_time_limit_ns(estimate, last_heal) if estimate is not None else None)
+    if estimate and given and given < estimate:
         about = f"{_rough(estimate)}, the time that the workload takes without faults"
         yield Mistake(("time_limit",), f"is shorter than {about}")
-    for index, fault in parts.faults.items():
+    for index, fault in file.faults.items():
         if estimate is not None and fault.at_ns > LATEST_START * estimate:
             late = f"begins at {format_duration(fault.at_ns)}, but the workload takes about {_rough(estimate)} in all"
             yield Mistake(("faults", index, "at"), late + "; begin earlier or make the workload longer")
@@ -104,9 +105,9 @@ def _rough(value_ns: int) -> str:
     return f"{value_ns / 1e9:.1f}s"
 
 
-def _shown(parts: Parts) -> Iterator[Mistake]:
-    size = parts.all_expectations
-    for place, index in parts.shows.items():
+def _shown(file: Readable) -> Iterator[Mistake]:
+    size = file.expect_size
+    for place, index in file.shows.items():
         if size is not None and index >= size:
             there = f"the last one is {size - 1}" if size else "it is empty"
             yield Mistake(("paper", "shows", place), f"there is no item {index} in `expect`; {there}")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 
-from mrc_testbed.testbed.scenario.faults import Effect, LinkEnd
+from mrc_testbed.testbed.scenario.faults import Effect, Entry, LinkEnd
+from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, each_part
-from mrc_testbed.testbed.scenario.rules.parts import Parts
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 
 MAX_RULES = 8
 """Rules per port."""
 
 
-def lacking_program(parts: Parts) -> Iterator[Mistake]:
+def lacking_program(scenario: Scenario, faults: Mapping[int, Entry]) -> Iterator[Mistake]:
     """Faults by rule in a fabric without the port program."""
-    for _, kind_path, fault in each_part(parts.faults):
-        if fault.effect is Effect.RULES and parts.fabric.switch.use == "plain":
+    for _, kind_path, fault in each_part(faults):
+        if fault.effect is Effect.RULES and scenario.fabric.switch.use == "plain":
             needs = f"{fault.kind} needs the port program, and fabric.switch is plain; remove that key"
             yield Mistake(kind_path, needs, at_key=True)
 

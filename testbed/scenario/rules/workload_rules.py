@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mrc_testbed.testbed.scenario.model.workloads import Workload, flow_set, workload_of
 from mrc_testbed.testbed.scenario.rules.flow_rules import broken_flow_rules
 from mrc_testbed.testbed.scenario.rules.job_rules import broken_job_rules, names_of_flows_too
-from mrc_testbed.testbed.scenario.rules.parts import Parts
+from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.rules.step_rules import broken_step_rules
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.topos.plan import Plan
@@ -18,21 +18,21 @@ MAX_MEMORY_BYTES = 4 << 30
 """Memory of all hosts: they share one machine."""
 
 
-def broken_workload_rules(parts: Parts, plan: Plan) -> list[Mistake]:
+def broken_workload_rules(file: Readable, plan: Plan) -> list[Mistake]:
     """All violations in the readable entries."""
-    found = [*broken_step_rules(parts.steps, plan, parts.world), *broken_flow_rules(parts.flows, plan)]
-    found = found or [*broken_job_rules(parts.steps, plan), *_shared_names(parts, plan.shape)]
-    workload = None if found else sound_workload(parts, plan.shape)
+    found = [*broken_step_rules(file.steps, plan, file.scenario.world), *broken_flow_rules(file.flows, plan)]
+    found = found or [*broken_job_rules(file.steps, plan), *_shared_names(file, plan.shape)]
+    workload = None if found else sound_workload(file, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]
 
 
-def _shared_names(parts: Parts, shape: Shape) -> Iterator[Mistake]:
-    return names_of_flows_too(parts.steps, flow_set(parts.flows.values(), shape).names)
+def _shared_names(file: Readable, shape: Shape) -> Iterator[Mistake]:
+    return names_of_flows_too(file.steps, flow_set(file.flows.values(), shape).names)
 
 
-def sound_workload(parts: Parts, shape: Shape) -> Workload | None:
+def sound_workload(file: Readable, shape: Shape) -> Workload | None:
     """The workload of the readable entries, if none breaks a rule; None without entries."""
-    workload = workload_of(parts.steps.values(), parts.flows.values(), shape)
+    workload = workload_of(file.steps.values(), file.flows.values(), shape)
     return workload if workload.jobs or workload.flows else None
 
 
