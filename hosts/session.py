@@ -15,6 +15,8 @@ from mrc_testbed.hosts.common.errors import CoreError
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from mrc_testbed.hosts.configure import configured
 from mrc_testbed.hosts.control import CommandError, Fields, Request
+from mrc_testbed.hosts.gateway.gateway import Gateway
+from mrc_testbed.hosts.gateway.opening import open_gateway
 from mrc_testbed.hosts.network import Network
 from mrc_testbed.hosts.operations import ProgramError
 from mrc_testbed.hosts.plugins import LoadedPlugins
@@ -66,11 +68,14 @@ class Session:
         self._qps: NamedQps
         """There with `network`."""
         self.program: Program | None = None
+        self.gateway: Gateway | None = None
+        """Carries the IP packets of programs, where there are some."""
         self.running = True
         self._commands: dict[str, Callable[[Request, int], Fields | None]] = {
             "configure": self._configure,
             "open_qps": self._open_qps,
             "connect_qps": self._connect_qps,
+            "open_gateway": self._open_gateway,
             "reset_qps": self._reset_qps,
             "destroy_qps": self._destroy_qps,
             "deny": self._deny,
@@ -110,11 +115,17 @@ class Session:
         """Pass on what the endpoint reports: to the program, or to the runner."""
         match event:
             case ImmediateDelivered():
+                qp = self._qps.names[event.qpn]
+                if self.gateway is not None and self.gateway.immediate(qp, event.immediate):
+                    return
                 if self.program is not None:
-                    self.program.immediate(self._qps.names[event.qpn], event.immediate)
+                    self.program.immediate(qp, event.immediate)
             case WriteCompleted():
+                qp = self._qps.names[event.qpn]
+                if self.gateway is not None and self.gateway.written(qp, now_ns):
+                    return
                 if self.program is not None:
-                    self.program.written(self._qps.names[event.qpn])
+                    self.program.written(qp)
             case QpError() if self._configured().quiet:
                 pass  # it was told to be silent, and its peers may be gone
             case _:
@@ -157,7 +168,8 @@ class Session:
         }
 
     def _counters(self) -> Fields:
-        return {**self._configured().counters(), "cpu_ns": self._cpu_ns()}
+        carried = self.gateway.counters() if self.gateway is not None else {}
+        return {**self._configured().counters(), **carried, "cpu_ns": self._cpu_ns()}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 
@@ -185,6 +197,14 @@ class Session:
     def _connect_qps(self, request: Request, now_ns: int) -> Fields:
         self._configured()
         self._qps.connect(request.table("qps"))
+        return {}
+
+    def _open_gateway(self, request: Request, now_ns: int) -> Fields:
+        network = self._configured()
+        if self.gateway is not None:
+            raise CommandError("there is a gateway already")
+        qps = QpTransport(network.endpoint, self._qps.by_name, network.peers)
+        self.gateway = open_gateway(request, qps, network.rtt_ns)
         return {}
 
     def _reset_qps(self, request: Request, now_ns: int) -> Fields:
@@ -262,6 +282,8 @@ class Session:
 
     def _quiet(self, request: Request, now_ns: int) -> Fields:
         self._configured().quiet = True
+        if self.gateway is not None:
+            self.gateway.stop()
         return {}
 
     def _stats(self, request: Request, now_ns: int) -> Fields:

@@ -51,7 +51,10 @@ class Turns:
             loop.advance(monotonic_ns())
             loop.transmit()
             self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
-            if (wakes_by := loop.wakes_by()) != self._wakes_by:
+            wakes_by, gateway = loop.wakes_by(), self._session.gateway
+            if gateway is not None:
+                wakes_by = (*wakes_by, *gateway.wakes_by)
+            if wakes_by != self._wakes_by:
                 self._watch_sockets(wakes_by)
         self._watch_control()
 

@@ -35,7 +35,10 @@ PACKAGE = "mrc_testbed"
 ROOMS = ("hosts/common/", "hosts/mrc/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
-    for name in ("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp")
+    for name in (
+        *("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp"),
+        *("gateway/gateway", "gateway/packets", "gateway/ring"),
+    )
 )
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 VIRTUAL = tuple(

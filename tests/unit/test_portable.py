@@ -22,6 +22,8 @@ from tests.other_system import OF_LINUX
 ROOT = Path(__file__).parents[2]
 OF_THE_KERNEL = {
     "mrc_testbed.hosts.forker",
+    "mrc_testbed.hosts.gateway.tun",
+    "mrc_testbed.hosts.launch",
     *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "shell")),
     *(
         f"mrc_testbed.testbed.fabric.{name}"
