@@ -95,7 +95,7 @@ class FinishedRun:
         """Hold an expectation against the run. Raises AssertionError when it does not hold, ValueError as `metric`."""
         __tracebackhide__ = True
         try:
-            with with_metrics(self.record.scenario.offered.named("metric")):
+            with with_metrics(self.record.scenario.metrics):
                 wanted = parse_expectation(text)
         except ExpectError as error:
             raise ValueError(f"{text}: {error}") from None

@@ -68,6 +68,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
 
     first = cells[0].scenario
     takes = sum(cell.scenario.as_written.estimate_ns for cell in cells) / 1e9
+    about = "at most" if any(cell.scenario.job.programs for cell in cells) else "about"
     speed = speed_words(cell.scenario.speed for cell in cells)
     written = " as written" if speed else ""
     several = f"{len(cells)} cells, " if len(cells) > 1 else ""
@@ -77,7 +78,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     virtual = len(cells) - len(on_kernel)
     which = f", {virtual} of them" if on_kernel else ""
     where = f"{which} in virtual time" if virtual else ""
-    say(f"{path}: ok: {first.name}, {several}takes about {takes:.0f} s{written}{where}{speed}{program}")
+    say(f"{path}: ok: {first.name}, {several}takes {about} {takes:.0f} s{written}{where}{speed}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         say(f"  {line}")
     for cell in cells:

@@ -8,9 +8,10 @@ packets_lost after reboot heals + 10 rtt
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
-from mrc_testbed.testbed.expect.metrics import known_metrics
+from mrc_testbed.testbed.expect.metrics import PROGRAM, known_metrics
 from mrc_testbed.testbed.expect.scanner import Scanner
 from mrc_testbed.testbed.expect.scope import Scope, read_scope
 from mrc_testbed.testbed.expect.spelling import did_you_mean
@@ -71,7 +72,7 @@ def read_window_of(scan: Scanner, figure: Figure) -> Figure:
 
 
 def _metric(scan: Scanner) -> Metric:
-    word = scan.take(r"[A-Za-z_][A-Za-z0-9_-]*")
+    word = scan.take(rf"({re.escape(PROGRAM)})?[A-Za-z_][A-Za-z0-9_-]*")
     if word is None:
         scan.fail("must begin with a metric, as in `qp_errors == 0`")
     known = known_metrics()

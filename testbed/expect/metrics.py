@@ -91,6 +91,10 @@ _RECOVERY = (
         **_OF_PATHS,
     ),
 )
+_PROGRAMS = (
+    Metric("programs_failed", _COUNT, "programs of the user that did not end with 0 by themselves", **_OF_TRAINING),
+    Metric("program_time", _TIME, "how long each program of the user ran", Windows.RUN, _SPREAD, **_OF_TRAINING),
+)
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
     Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0", ranges={None: (0.0, 1.0)}),
@@ -126,9 +130,21 @@ _COUNTS = (
     Metric("paused", _TIME, "for how long each port was paused in all (PFC)", Windows.RUN, _EACH, zero="never"),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
-    {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_NETWORK, *_RECOVERY)}
+    {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_PROGRAMS, *_NETWORK, *_RECOVERY)}
 )
 """Ours; `mrc_testbed.testbed.checks` computes those without a counter."""
+
+PROGRAM = "program."
+"""How the name of a figure begins that programs print."""
+
+
+def program_metric(figure: str) -> Metric:
+    """What `metric` of programs gives: the values of one figure, in order of time."""
+    about = f"{figure} as programs print it"
+    stats = ("last", *_SPREAD)
+    anything: dict[str | None, tuple[float, float]] = {None: (-inf, inf)}
+    return Metric(f"{PROGRAM}{figure}", _COUNT, about, _ANY, stats, has_clean=True, ranges=anything, **_OF_TRAINING)
+
 
 _OF_PLUGINS: ContextVar[Mapping[str, Metric]] = ContextVar("metrics of plugins", default=MappingProxyType({}))
 

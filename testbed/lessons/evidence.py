@@ -75,7 +75,7 @@ class CellRun:
     def holds(self, text: str) -> tuple[bool, str]:
         """Whether an expectation holds, and what was observed. Raises NotKnown, NotThere."""
         try:
-            with with_metrics(self.scenario.offered.named("metric")):
+            with with_metrics(self.scenario.metrics):
                 wanted = scaled_expectation(parse_expectation(text), self.scenario.speed)
             require_figure(wanted.figure, figure_context(self.record), text)
         except (ScenarioError, ValueError) as error:

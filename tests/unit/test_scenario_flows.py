@@ -195,7 +195,7 @@ def test_every_kind_stands_in_the_json_schema() -> None:
     defined = scenario_json_schema()["$defs"]
     kinds = defined["WorkloadItem"]["properties"]
     assert {kind: schema["$ref"].rpartition("/")[2] for kind, schema in kinds.items()} == {
-        **{kind: kind.capitalize() for kind in ("train", "write", "latency", "permutation", "incast")},
+        **{kind: kind.capitalize() for kind in ("train", "programs", "write", "latency", "permutation", "incast")},
         **{"allreduce": "AllreduceEntry", "sendrecv": "SendRecvEntry"},
         **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry"},
     }

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.scenario.load.wording import mistake_of, model_at
 from mrc_testbed.testbed.scenario.model.matrix import AXES
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.offered import Offered, PluginStuck
+from mrc_testbed.testbed.scenario.model.programs import program_metrics
 from mrc_testbed.testbed.scenario.model.queue_pairs import spread_qps
 from mrc_testbed.testbed.scenario.plugins.extended import scenario_model
 from mrc_testbed.testbed.scenario.plugins.load import load_plugins
@@ -107,7 +108,8 @@ def load_source(
     offered, wrong = load_plugins(data.get(PLUGINS), source.file, recorded)
     model = scenario_model(offered)
     named = offered.named
-    with with_metrics(named("metric")), with_kinds(named("fault")), offering(named("transport")):
+    metrics = {**named("metric"), **program_metrics(data.get("workload"))}
+    with with_metrics(metrics), with_kinds(named("fault")), offering(named("transport")):
         _number_faults(data)
         spread_qps(data)
         try:
@@ -117,7 +119,8 @@ def load_source(
                     mistake_of(error, model) for error in errors if offered.whole or not _unknown_name(error, model)
                 ]
                 beside = None if recorded else company or company_of(data, judged)
-                mistakes += _broken_rules(file, data, offered, beside, recorded) if file else ()
+                folder = None if recorded else Path(source.file).parent
+                mistakes += _broken_rules(file, data, offered, beside, folder) if file else ()
         except PluginStuck as error:
             file, mistakes = None, [Mistake((PLUGINS,), str(error))]
         mistakes += [Mistake((PLUGINS, index), message) for index, message in wrong]
@@ -130,11 +133,11 @@ def load_source(
 
 
 def _broken_rules(
-    file: Readable, data: Any, offered: Offered, company: Company | None, recorded: bool
+    file: Readable, data: Any, offered: Offered, company: Company | None, folder: Path | None
 ) -> list[Mistake]:
     """The rules, including those of plugins' workloads, whose exceptions are reported once."""
     try:
-        return [*broken_rules(file, recorded), *(company_mistakes(file, data, company) if company else ())]
+        return [*broken_rules(file, folder), *(company_mistakes(file, data, company) if company else ())]
     except Exception as error:
         blamed = offered.blame(error)
         if blamed is None:

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PrivateAttr
 
 from mrc_testbed.testbed.expect import Expectation
+from mrc_testbed.testbed.expect.metrics import program_metric
+from mrc_testbed.testbed.expect.vocabulary import Metric
 from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
@@ -242,6 +244,12 @@ class Scenario(Model):
     def fault_kinds(self) -> Mapping[str, type[Fault]]:
         """The kinds of faults that it can have: ours, and those of its plugins."""
         return {**KINDS, **self._offered.named("fault")}
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that its texts can name besides ours: those of its plugins, and what its programs print."""
+        printed = (program_metric(name) for one in self.job.programs for name in one.figures)
+        return {**self._offered.named("metric"), **{metric.name: metric for metric in printed}}
 
     @property
     def layout(self) -> FabricLayout:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob, named_jobs
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.step_models import (
     STEP_KINDS,
     AllreduceEntry,
@@ -27,7 +28,7 @@ from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
 
-WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, **FLOW_KINDS}
+WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, Programs.kind: Programs, **FLOW_KINDS}
 """The kinds by their key."""
 
 
@@ -56,6 +57,9 @@ class WorkloadItem(OneKey):
         description="micro-batches go through all hosts",
         examples=["{size: 256KiB, micro_batches: 4, iterations: 20}"],
     )
+    programs: Programs | None = Field(
+        default=None, description="programs of your own, one a host", examples=["{command: python3 train.py}"]
+    )
     write: Write | None = Field(
         default=None, description="flows between pairs of hosts", examples=["{from: h0, to: h4, for: 10s}"]
     )
@@ -80,6 +84,23 @@ class WorkloadItem(OneKey):
         """The entry, where it is one of flows."""
         entry = self.chosen[1]
         return entry if isinstance(entry, FlowEntry) else None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPrograms:
+    """A job that is programs of the user."""
+
+    name: str
+    entry: Programs
+
+    def host_names(self, shape: Shape) -> tuple[str, ...]:
+        """The hosts that run one, by rank."""
+        return self.entry.host_names(shape)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """What they print, by name."""
+        return tuple(self.entry.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +147,11 @@ class Workload:
 
     jobs: tuple[NamedJob, ...]
     flows: FlowSet | None
+
+    @property
+    def programs(self) -> tuple[NamedPrograms, ...]:
+        """The jobs that are programs of the user."""
+        return tuple(NamedPrograms(job.name, job.entry) for job in self.jobs if isinstance(job.entry, Programs))
 
     def job_named(self, name: str) -> NamedJob | None:
         """The job of steps with that name."""

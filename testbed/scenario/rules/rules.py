@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from mrc_testbed.testbed.scenario.faults.base import Surroundings
 from mrc_testbed.testbed.scenario.model.models import FabricSettings, default_time_limit_ns
@@ -12,6 +13,7 @@ from mrc_testbed.testbed.scenario.rules.decisive_rules import undecided_expectat
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk, denial_mistakes
 from mrc_testbed.testbed.scenario.rules.expect_rules import LATEST_START, FigureContext, broken_expectations
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, misfits, name_mistakes, settled
+from mrc_testbed.testbed.scenario.rules.program_rules import broken_programs
 from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.rules.switch_rules import lacking_program, too_many_rules
 from mrc_testbed.testbed.scenario.rules.transport_rules import (
@@ -31,9 +33,12 @@ MAX_NODES = 2048
 """A larger plan never fits one machine; building it would only waste time."""
 
 
-def broken_rules(file: Readable, recorded: bool = False) -> list[Mistake]:
-    """All violations of rules across keys in what is readable. `recorded`: of a run folder, which may be of an older
-    version that took expectations which decide nothing."""
+def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
+    """All violations of rules across keys in what is readable.
+
+    `folder`: of the file; None: it is of a run, which may be of an older version that took expectations which decide
+    nothing.
+    """
     found = [*_impossible_shape(file.scenario.fabric), *impossible_folding(file.scenario)]
     plan = build_plan(file.scenario.written_shape()) if file.whole_fabric and not found else None
     shape = file.scenario.shape() if plan else None
@@ -50,6 +55,7 @@ def broken_rules(file: Readable, recorded: bool = False) -> list[Mistake]:
         found += denial_mistakes(file, plan, talk)
         peers = talk.peers
         found += too_many_rules(in_fabric(file.scenario, occurrences))
+    found += broken_programs(file, plan, folder)
     found += transport_mistakes(file.scenario)
     found += _times(file, job, shape)
     found += misfits(file.faults, Surroundings(plan, peers, notices_corruption(file)))
@@ -59,7 +65,7 @@ def broken_rules(file: Readable, recorded: bool = False) -> list[Mistake]:
     found += _shown(file)
     context = FigureContext.of_file(file, occurrences, job, shape)
     found += broken_expectations(file.expectations, context)
-    found += () if recorded else undecided_expectations(file.expectations, context)
+    found += () if folder is None else undecided_expectations(file.expectations, context)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mrc_testbed.hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.step_models import PlacedExchange, StepEntry
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.rules.flow_rules import MAX_MESSAGE_BYTES, no_host
@@ -44,7 +45,7 @@ def _hosts(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
             yield Mistake((*where, "hosts", index), no_host(name, list(plan.host_by_name)))
         elif name in entry.hosts[:index]:
             yield Mistake((*where, "hosts", index), f"duplicate host {name}")
-    if len(entry.host_names(plan.shape)) < 2:
+    if len(entry.host_names(plan.shape)) < 2 and not isinstance(entry, Programs):
         yield Mistake(where, "needs at least 2 hosts, and the fabric has 1")
 
 

@@ -1,0 +1,61 @@
+"""Programs of the user as a job: what carries their packets, and nothing that could be planned. Pure.
+
+Each host has a QP to every other one, through which the gateway of its daemon writes IP packets into a ring of bytes
+(hosts/gateway/ring.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+from mrc_testbed.hosts.gateway.packets import LARGEST_FRAME
+from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
+from mrc_testbed.testbed.workloads.steps import StepJob
+from mrc_testbed.topos.names import host_name
+from mrc_testbed.topos.shape import Shape
+
+RING_BYTES = 4 * LARGEST_FRAME
+"""Room for the packets to one host that are not acknowledged: two of the largest at least, wherever they lie."""
+
+
+def gateway_qp(src: int, dst: int) -> str:
+    """Name of the QP by which the packets of one host reach another."""
+    return f"ip:{host_name(src)}->{host_name(dst)}"
+
+
+@dataclass(frozen=True)
+class ProgramJob(StepJob):
+    """`timeout_ns`: the programs are ended after this; how long they take nobody can know before."""
+
+    timeout_ns: int = 0
+
+    def qps(self) -> Iterator[QpSpec]:
+        """One a direction between any two hosts."""
+        return (QpSpec(gateway_qp(src, dst), src, dst, RING_BYTES) for src, dst in permutations(self.hosts, 2))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Both ends of each ring."""
+        return 2 * RING_BYTES * len(self.hosts) * (len(self.hosts) - 1)
+
+    def plan(self) -> JobPlan:
+        """The QPs; daemons have no program of their own to run."""
+        return JobPlan(tuple(self.qps()), {host: [] for host in self.hosts}, self.hosts)
+
+    def most_busy(self, shape: Shape) -> float:
+        """Unknown."""
+        return 0.0
+
+    def earliest_step_ns(self, shape: Shape) -> float:
+        """A step of theirs may send nothing."""
+        return 0.0
+
+    def step_ns(self, shape: Shape) -> int:
+        """Unknown."""
+        return 0
+
+    def clean_ns(self, shape: Shape) -> int:
+        """At the most."""
+        return self.timeout_ns
