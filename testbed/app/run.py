@@ -19,6 +19,8 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import create_folder, point_latest
 from mrc_testbed.testbed.runner.phases import RunJob
 from mrc_testbed.testbed.runner.plugins import keep_plugins
+from mrc_testbed.testbed.runner.program_files import keep_programs
+from mrc_testbed.testbed.runner.program_spec import program_specs, require_commands
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.terminal import say
 
@@ -41,9 +43,11 @@ def run_scenario(
     began = time.monotonic()
     place = place_of(scenario)
     place.require_reach(out)
+    require_commands(program_specs(scenario, out))
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     keep_plugins(scenario, folder)
+    keep_programs(scenario, folder, replays)
     with claimed(folder):  # not before: a folder without its scenario can never get a verdict
         _link(folder)
         job = RunJob(scenario, folder, place.world(), replays, audience)

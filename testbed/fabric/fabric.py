@@ -24,7 +24,7 @@ from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
 from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
-from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.fabric.sandbox import network_of, open_of
 from mrc_testbed.testbed.fabric.tap import Tap, ring_blocks
 from mrc_testbed.testbed.switching.ecmp import PlainFlow, switch_settings
 from mrc_testbed.testbed.switching.expected import Expected, Unplanned
@@ -157,6 +157,10 @@ class Fabric:
         """
         with ExitStack() as started:
             return prompt_on(self.plan, self.pids, started, commands)
+
+    def network(self, host: str) -> int:
+        """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
+        return open_of(self.pids[host], host, "ns/net")
 
     def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:
         """Start the daemon of a host at its end of a control channel. It ends with the sandbox at the latest."""

@@ -11,7 +11,8 @@ from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
 from mrc_testbed.testbed.rundir.files import RecordError, line_blocks
 from mrc_testbed.testbed.rundir.tables import CsvTable, RowT
 
-_SHORT, _LONG, _INDEX = "i", "q", "I"
+_SHORT, _LONG, _INDEX, _REAL = "i", "q", "I", "d"
+_TYPECODES = {"text": _INDEX, "number": _REAL}
 
 
 class PackedRows(Generic[RowT]):
@@ -20,7 +21,7 @@ class PackedRows(Generic[RowT]):
     def __init__(self, table: CsvTable[RowT]) -> None:
         self.names = table.names
         self._row = table.row
-        self._columns = [array(_INDEX if column.type == "text" else _SHORT) for column in table.columns]
+        self._columns: list[array[Any]] = [array(_TYPECODES.get(column.type, _SHORT)) for column in table.columns]
         self._text_places = [place for place, column in enumerate(table.columns) if column.type == "text"]
         self._texts: dict[str, int] = {}
         self._by_index: list[str] = []
@@ -29,7 +30,7 @@ class PackedRows(Generic[RowT]):
         return len(self._columns[0])
 
     def __getitem__(self, place: int) -> RowT:
-        cells: list[int | str] = [column[place] for column in self._columns]
+        cells: list[float | str] = [column[place] for column in self._columns]
         for text in self._text_places:
             cells[text] = self._by_index[self._columns[text][place]]
         return self._row(*cells)
@@ -55,7 +56,9 @@ class PackedRows(Generic[RowT]):
                 self._columns[place] = array(values.typecode, self._columns[place])
             self._columns[place].extend(values)
 
-    def _made(self, own: array[int], cells: Sequence[str]) -> array[int]:
+    def _made(self, own: array[Any], cells: Sequence[str]) -> array[Any]:
+        if own.typecode == _REAL:
+            return array(_REAL, map(float, cells))
         if own.typecode != _INDEX:
             return _numbers(own.typecode, cells)
         for text in sorted(set(cells) - self._texts.keys()):

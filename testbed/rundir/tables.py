@@ -192,6 +192,28 @@ class RouteSample(NamedTuple):
     of: int
 
 
+class ProgramEnd(NamedTuple):
+    """The end of a program of the user. `status`: its exit status, or -N if signal N ended it; `killed`: 1 if the run
+    did that, else 0; `cpu_ns`: CPU time that it took, with its children."""
+
+    host: str
+    job: str
+    begin_ns: ClockNs
+    end_ns: ClockNs
+    status: int
+    killed: int
+    cpu_ns: DurationNs
+
+
+class PrintedValue(NamedTuple):
+    """A number that a program printed: `figure` is the name of the group in its pattern."""
+
+    host: str
+    figure: str
+    t_ns: ClockNs
+    value: float
+
+
 SAMPLES = _table("samples", Sample)
 PORTS = _table("ports", PortSample)
 COMPLETIONS = _table("completions", Completion)
@@ -199,4 +221,6 @@ WAITS = _table("waits", Wait)
 FLOWS = _table("flows", Received)
 MESSAGES = _table("messages", AcknowledgedMessage)
 ROUTES = _table("routes", RouteSample)
-CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES, ROUTES)
+PROGRAMS = _table("programs", ProgramEnd)
+PRINTED = _table("printed", PrintedValue)
+CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES, ROUTES, PROGRAMS, PRINTED)

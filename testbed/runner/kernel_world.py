@@ -75,6 +75,10 @@ class KernelWorld:
         self._fabric.all_started()
         return self._daemons
 
+    def network(self, host: str) -> int:
+        """That of its node."""
+        return self._fabric.network(host)
+
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps in the kernel."""
         return Captures(wanted, KernelTaps(self._fabric, self.loop), self.loop, recorder)

@@ -16,6 +16,7 @@ from mrc_testbed.testbed.runner.events import DaemonEvent, FaultDone, MachineSee
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.port_log import PortLog
 from mrc_testbed.testbed.runner.port_rates import WINDOW_NS, ShapeWatch
+from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.watch import watch_for
@@ -77,6 +78,8 @@ class Measurement:
         self._start_ns = 0
         self._done: set[str] = set()
         self._hosts = scenario.host_names
+        self.programs: RunningPrograms | None = None
+        """Those of the user; the workload lasts until they have ended, too."""
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[OccurrenceKey] = set()
@@ -139,14 +142,16 @@ class Measurement:
     def _is_over(self) -> bool:
         if self._qp_error and self._loop.now_ns() >= self._give_up_ns:
             return True
-        return len(self._done) == len(self._hosts)  # asked after every packet of virtual time: no further call
+        # Asked after every packet of virtual time: no further call without programs.
+        return len(self._done) == len(self._hosts) and (self.programs is None or self.programs.over)
 
     def _all_done(self) -> bool:
-        return len(self._done) == len(self._hosts)
+        return len(self._done) == len(self._hosts) and (self.programs is None or self.programs.over)
 
     def _stuck(self) -> str:
         limit_s = self._scenario.time_limit_ns / 1e9
         missing = [host for host in self._hosts if host not in self._done]
+        missing += self.programs.stuck() if self.programs else []
         return f"not finished within the time limit of {limit_s:g} s: {self._watch.stuck(missing)}"
 
     def _on_done(self, host: str, _event: dict[str, Any]) -> None:

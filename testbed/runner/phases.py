@@ -24,9 +24,13 @@ from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
 from mrc_testbed.testbed.runner.denylist import Controller
 from mrc_testbed.testbed.runner.events import PhaseBegins
+from mrc_testbed.testbed.runner.gateways import open_gateways
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
+from mrc_testbed.testbed.runner.program_files import COPIES, program_records
+from mrc_testbed.testbed.runner.program_spec import hosts_file, program_specs
+from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
@@ -98,6 +102,7 @@ class Phases:
             "endpoint": job.scenario.endpoint.written(),
             **({"flow_bytes": PLACED_BYTES} if job.scenario.job.flows else {}),
             **plugin_records(job.scenario),
+            **program_records(job.scenario, job.folder),
             "warnings": [*scenario_warnings(job.scenario), *job.world.warnings(job.scenario)],
             **({"replays": str(job.replays)} if job.replays else {}),
             **({"interactive": True} if job.interactive else {}),
@@ -106,6 +111,7 @@ class Phases:
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
+        self._programs: RunningPrograms
         self._captures: CaptureSet | None = None
 
     def run_all(self) -> None:
@@ -151,6 +157,8 @@ class Phases:
                 self._measurement.run(start_ns)
         except WorkloadError as error:
             return error
+        finally:
+            self._programs.close()
         return None
 
     def _write_schedule(self, occurrences: Iterable[Occurrence]) -> None:
@@ -173,6 +181,10 @@ class Phases:
         self._measurement = Measurement(
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
+        scenario, recorder, on_event = self._job.scenario, self._recorder, self._measurement.on_event
+        specs = program_specs(scenario, self._job.folder / COPIES)
+        self._programs = RunningPrograms(specs, hosts_file(scenario), self._loop, recorder, self._progress, on_event)
+        self._measurement.programs = self._programs if specs else None
         if self._job.audience:
             self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)
 
@@ -194,6 +206,7 @@ class Phases:
 
         team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
+        open_gateways(team, scenario)
         round_ns = probe_round_ns(scenario, self.plan, self._job_plan)
         least_ns, rounds_ns = self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
         timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)
@@ -230,10 +243,12 @@ class Phases:
             }
 
         self._team.ask("load", load, timeout_s=120)
+        self._programs.prepare(self._world)
         self._measurement.watch_machine(self._world.watch_machine())
         start_ns = self._loop.now_ns() + self.plan.shape.least_ns(_START_AFTER_NS)
         base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
         self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
+        self._programs.start_at(start_ns)
         if self._loop.now_ns() > start_ns:
             raise MachineLateError(
                 "the barrier came too late: the machine was too busy to start all ranks within 0.2 s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,12 @@ def copy_plugins(scenario: Scenario, folder: Path) -> None:
 
 def note_plugins(*scenarios: Scenario) -> None:
     """Mark their files as run by this user on this machine, so that all commands may run them. Raises RunError."""
-    wanted = not_noted(source.sha256 for scenario in scenarios for source in scenario.offered.sources)
+    note_hashes(source.sha256 for scenario in scenarios for source in scenario.offered.sources)
+
+
+def note_hashes(hashes: Iterable[str]) -> None:
+    """Mark what has these hashes as run here. Raises RunError."""
+    wanted = not_noted(hashes)
     if not wanted:
         return
     path = notes_file()

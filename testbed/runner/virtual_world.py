@@ -7,6 +7,7 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.captures import Captures
 from mrc_testbed.testbed.runner.clocks import Clocks
@@ -101,6 +102,10 @@ class VirtualWorld:
             return VirtualHost(name, self._fabric, self._scheduler, on_event, log_of(name), late, self._busy_ns)
 
         return {host: host_of(host) for host in hosts}
+
+    def network(self, host: str) -> int:
+        """There is none."""
+        raise FabricError(host, "enter its network", "virtual time has no kernel")
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps at ports, which cost time only while they listen."""

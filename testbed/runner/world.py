@@ -76,6 +76,9 @@ class World(Protocol):
     def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> Mapping[str, HostProcess]:
         """Endpoints on these hosts of the fabric that was built. Raises RunError."""
 
+    def network(self, host: str) -> int:
+        """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
+
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
         """Captures on links of the fabric that was built. Raises FabricError, RunError."""
 

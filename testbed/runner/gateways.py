@@ -1,0 +1,46 @@
+"""The gateways of the hosts that run programs: what `open_gateway` tells each daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mrc_testbed.hosts.gateway.packets import HEADER
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.workloads.programs import RING_BYTES, gateway_qp
+from mrc_testbed.topos.names import parse_host
+from mrc_testbed.topos.overlay import DEVICE, ipv4, ipv6
+
+LEAST_MTU = 1280
+"""Of IPv6 (RFC 8200)."""
+
+
+def open_gateways(team: Team, scenario: Scenario) -> None:
+    """On every host with a program. Raises RunError where a device cannot be made."""
+    shape = scenario.shape()
+    requests = {
+        name: _request(name, job.host_names(shape), shape.payload_bytes)
+        for job in scenario.job.programs
+        for name in job.host_names(shape)
+    }
+    team.ask("open_gateway", requests.__getitem__, hosts=requests)
+
+
+def _request(name: str, hosts: Sequence[str], payload_bytes: int) -> dict[str, Any]:
+    own = parse_host(name) or 0
+    numbers = [number for host in hosts if (number := parse_host(host)) is not None]
+    peers = [
+        {"out": gateway_qp(own, peer), "in": gateway_qp(peer, own), "ipv4": ipv4(peer), "ipv6": ipv6(peer)}
+        for peer in numbers
+        if peer != own
+    ]
+    return {
+        "name": DEVICE,
+        "ipv4": ipv4(own),
+        "ipv6": ipv6(own),
+        "mtu": max(LEAST_MTU, payload_bytes - HEADER),
+        "batch_bytes": payload_bytes,
+        "ring_bytes": RING_BYTES,
+        "peers": peers,
+    }

@@ -1,0 +1,70 @@
+"""Files of the user's programs in a run folder: copies with their hashes, and the rule who may run them again."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from mrc_testbed.testbed.consent import TRUST
+from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain
+from mrc_testbed.testbed.runner.plugins import note_hashes
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
+
+COPIES = "programs"
+"""Folder in a run folder for a copy of every file that programs are given."""
+
+
+def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> None:
+    """Copy the files into the run folder: from beside the scenario, or from the run that is repeated, and then the very
+    same commands and files must have been run here before. Raises UsageError, RunError."""
+    if not scenario.job.programs:
+        return
+    contents = {name: _content(_source(scenario, replays) / name) for name in _names(scenario)}
+    digest = _digest(scenario, contents)
+    if replays and not is_trusted(digest):
+        why = "its programs were never run on this machine; read its scenario.yaml and programs/"
+        raise UsageError(f"{replays}: {why}: {TRUST}=1 in the environment runs them")
+    for name, content in contents.items():
+        path = folder / COPIES / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open_new(path) as file:
+                file.write(content)
+        except OSError as error:
+            raise RunError(f"cannot write {path}: {error.strerror}") from error
+    note_hashes([digest])
+
+
+def program_records(scenario: Scenario, folder: Path) -> dict[str, Any]:
+    """For environment.json: the hashes of the copies; empty without programs."""
+    if not scenario.job.programs:
+        return {}
+    hashes = {name: sha256((folder / COPIES / name).read_bytes()).hexdigest() for name in _names(scenario)}
+    return {"program_files": hashes}
+
+
+def _names(scenario: Scenario) -> list[str]:
+    return list(dict.fromkeys(name for one in scenario.job.programs for name in one.entry.files))
+
+
+def _source(scenario: Scenario, replays: Path | None) -> Path:
+    return replays / COPIES if replays else Path(scenario.file).parent
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open_plain(path.resolve(), MOST_DOCUMENT_BYTES) as file:
+            return file.read(MOST_DOCUMENT_BYTES)
+    except (OSError, RecordError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+
+
+def _digest(scenario: Scenario, contents: dict[str, bytes]) -> str:
+    """Of all that is executed: commands, variables and files."""
+    said = [[one.entry.command, one.entry.commands, one.entry.env, one.entry.files] for one in scenario.job.programs]
+    hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
+    return sha256(json.dumps([said, hashes], sort_keys=True).encode()).hexdigest()

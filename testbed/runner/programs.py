@@ -1,0 +1,246 @@
+"""The programs of the user in a run: started together, listened to, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
+from mrc_testbed.testbed.runner.events import Note
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.program_output import Output
+from mrc_testbed.testbed.runner.program_spec import ProgramSpec
+from mrc_testbed.testbed.runner.progress import Progress
+from mrc_testbed.testbed.scenario.model.programs import UNNAMED_FIGURE
+
+OUTPUTS = "programs"
+"""Folder in a run folder with the output of every program."""
+GRACE_NS = 5 * 10**9
+"""After one program of a job failed, the others have this time to end by themselves."""
+_KILL_NS = 10**9
+"""From SIGTERM to SIGKILL."""
+_READ_BYTES = 1 << 16
+_REST_NS = 20_000_000
+"""A program that prints without end is read once in this time, and waits meanwhile."""
+
+OnEvent = Callable[[str, dict[str, Any]], None]
+
+
+class _Readable:
+    """A descriptor, as the loop wants one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class NetworkOf(Protocol):
+    """The fabric: where hosts have their networks."""
+
+    def network(self, host: str) -> int:
+        """A descriptor of the network namespace of a host; the caller closes it."""
+
+
+class RunningPrograms:
+    """All programs of a run. `on_event`: takes a step that a program has made, as a daemon tells of one."""
+
+    def __init__(
+        self,
+        specs: list[ProgramSpec],
+        hosts_file: str,
+        loop: Loop,
+        recorder: Recorder,
+        progress: Progress,
+        on_event: OnEvent,
+    ) -> None:
+        self._loop = loop
+        self._recorder = recorder
+        self._progress = progress
+        self._on_event = on_event
+        self._hosts_file = hosts_file
+        self._specs = specs
+        self._running: list[_Running] = []
+        self._start_ns = 0
+
+    def prepare(self, fabric: NetworkOf) -> None:
+        """Start all processes up to the point at which they become the programs."""
+        for spec in self._specs:
+            network = fabric.network(spec.host)
+            try:
+                output = Output(self._recorder.binary(f"{OUTPUTS}/{spec.host}.log"))
+                self._running.append(_Running(spec, network, self._hosts_file, output))
+            finally:
+                os.close(network)
+
+    def start_at(self, start_ns: int) -> None:
+        """Let them go at this time."""
+        self._loop.at(start_ns, self._start)
+
+    def _start(self) -> None:
+        self._start_ns = self._loop.now_ns()
+        for one in self._running:
+            one.go()
+            self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
+            self._loop.watch(one.end, lambda one=one: self._ended(one))  # type: ignore[misc, arg-type]
+            timeout_ns = one.spec.entry.timeout_ns
+            late = f"was killed: it was not done within its timeout of {timeout_ns / 1e9:g} s"
+            self._loop.at(self._start_ns + timeout_ns, lambda one=one, late=late: self._kill(one, late))  # type: ignore[misc]
+
+    @property
+    def over(self) -> bool:
+        """All have ended."""
+        return all(one.ended for one in self._running)
+
+    def stuck(self) -> list[str]:
+        """Hosts whose programs have not ended."""
+        return [one.spec.host for one in self._running if not one.ended]
+
+    def close(self) -> None:
+        """End what is left."""
+        for one in self._running:
+            if not one.ended:
+                one.signal(signal.SIGKILL)
+                self._ended(one)
+
+    def _read(self, one: _Running) -> None:
+        try:
+            data = os.read(one.output_end.fileno(), _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._forget_output(one)
+            return
+        self._take(one, one.output.take(data))
+        if len(data) == _READ_BYTES:
+            self._loop.forget(one.output_end)  # type: ignore[arg-type]
+            one.rests = True
+            self._loop.at(self._loop.now_ns() + _REST_NS, lambda: self._listen_again(one))
+
+    def _listen_again(self, one: _Running) -> None:
+        if one.rests and not one.ended:
+            one.rests = False
+            self._loop.watch(one.output_end, lambda: self._read(one))  # type: ignore[arg-type]
+
+    def _take(self, one: _Running, lines: Iterator[str]) -> None:
+        for line in lines:
+            t_ns = self._loop.now_ns()
+            values = list(one.figures_in(line))
+            self._recorder.rows(PRINTED, (PrintedValue(one.spec.host, name, t_ns, value) for name, value in values))
+            if one.step and one.step.search(line):
+                self._step(one, t_ns)
+
+    def _step(self, one: _Running, t_ns: int) -> None:
+        event = {"event": "step", "t_ns": t_ns, "step": one.steps, "begin_ns": one.last_ns or self._start_ns}
+        one.steps, one.last_ns = one.steps + 1, t_ns
+        self._on_event(one.spec.host, {**event, "end_ns": t_ns, "bytes": 0, "bytes_wrong": 0, "waits": {}})
+
+    def _ended(self, one: _Running) -> None:
+        one.ended = True
+        self._loop.forget(one.end)  # type: ignore[arg-type]
+        _, waited, usage = os.wait4(one.process.pid, 0)
+        status = one.process.returncode = os.waitstatus_to_exitcode(waited)
+        one.signal(signal.SIGKILL)  # what it has left behind in its group
+        if not one.rests and not one.silent:
+            self._forget_output(one)
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(one.output_end.fileno(), _READ_BYTES):
+                self._take(one, one.output.take(data))
+        self._take(one, one.output.close())
+        one.output_end.close()
+        one.end.close()
+        self._note(one, status, round((usage.ru_utime + usage.ru_stime) * 1e9))
+
+    def _note(self, one: _Running, status: int, cpu_ns: int) -> None:
+        spec = one.spec
+        end_ns = self._loop.now_ns()
+        killed = int(bool(one.killed))
+        self._recorder.rows(PROGRAMS, [ProgramEnd(spec.host, spec.job, self._start_ns, end_ns, status, killed, cpu_ns)])
+        if status == 0 and not one.killed:
+            return
+        why = one.killed or (
+            f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        )
+        said = f": {'; '.join(one.output.last_lines)}" if one.output.last_lines else ""
+        reason = f"{spec.command[0]} {why}{said}"
+        self._progress.publish(Note(end_ns, "program", f"{spec.host}: {reason}"))
+        event = {"event": "program_failed", "t_ns": end_ns, "reason": reason}
+        self._on_event(spec.host, event)
+        of_job = f"was ended by the run: that of {spec.host} had failed"
+        for other in self._running:
+            if other.spec.job == spec.job and not other.ended and not other.killed:
+                self._loop.at(end_ns + GRACE_NS, lambda other=other: self._kill(other, of_job))  # type: ignore[misc]
+
+    def _kill(self, one: _Running, why: str) -> None:
+        if one.ended or one.killed:
+            return
+        one.killed = why
+        one.signal(signal.SIGTERM)
+        self._loop.at(self._loop.now_ns() + _KILL_NS, lambda: None if one.ended else one.signal(signal.SIGKILL))
+
+    def _forget_output(self, one: _Running) -> None:
+        one.silent = True
+        self._loop.forget(one.output_end)  # type: ignore[arg-type]
+
+
+class _Running:
+    """One process. `killed`: why the run ended it."""
+
+    def __init__(self, spec: ProgramSpec, network: int, hosts_file: str, output: Output) -> None:
+        self.spec = spec
+        self.output = output
+        self.step = re.compile(spec.entry.step) if spec.entry.step else None
+        self._figures = [re.compile(pattern) for pattern in spec.entry.metric]
+        self.steps = 0
+        self.last_ns = 0
+        self.killed = ""
+        self.ended = self.rests = self.silent = False
+        go, self._go = os.pipe()
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        told = {**spec.as_json(hosts_file), "network": network, "go": go}
+        try:
+            self.process = subprocess.Popen(
+                python_command("mrc_testbed.hosts.launch", json.dumps(told)),
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                pass_fds=(network, go),
+            )
+        finally:
+            os.close(go)
+            os.close(write_end)
+        self.output_end = _Readable(read_end)
+        self.end = _Readable(os.pidfd_open(self.process.pid))
+
+    def go(self) -> None:
+        """Become the program."""
+        with contextlib.suppress(BrokenPipeError):  # it could not be prepared, and has said so
+            os.write(self._go, b"g")
+        os.close(self._go)
+
+    def signal(self, number: signal.Signals) -> None:
+        """To it and all of its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def figures_in(self, line: str) -> Iterator[tuple[str, float]]:
+        """The figures that a line gives, by name. What is no number is none."""
+        for pattern in self._figures:
+            for found in pattern.finditer(line):
+                named = found.groupdict() or {UNNAMED_FIGURE: found.group(1)}
+                for name, text in named.items():
+                    with contextlib.suppress(TypeError, ValueError):
+                        yield name, float(text)
