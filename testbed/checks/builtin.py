@@ -9,13 +9,15 @@ transport: that is inconclusive, not a fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 
 from mrc_testbed.testbed.checks.compare import holds
 from mrc_testbed.testbed.checks.endings import steps_by_rank, unended_flows, unfinished_ranks, wanted_by_rank
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
+from mrc_testbed.testbed.checks.programs import failed_programs
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import amount
@@ -31,32 +33,59 @@ MOVED = "data were moved"
 INTACT = "all data arrived as sent"
 FAULTS_DONE = "every fault was injected and healed"
 AS_PLANNED = "the fabric was as planned"
+PROGRAMS_ENDED = "every program ended with 0"
+STEPS_PRINTED = "programs printed steps"
+CARRIED = "gateway_in_bytes"
+"""Counter of the bytes of IP packets that a host got for its programs."""
 MAX_FAULT_LATENESS_NS = 250_000_000
 """A fault that is this late (or 5 T, if longer) is not the requested one."""
+Check = Callable[[RunRecord], CheckResult]
 READ_BACKS = ("verify", "settle")
 """Phases in which the kernel is compared with the plan: after the build, and after the last heal."""
 
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
-    checks: dict[str, Callable[[RunRecord], CheckResult]] = {}
     decisive = [wanted for wanted in record.scenario.expect if wanted.level is Severity.ERROR and not wanted.elsewhere]
-    if record.scenario.jobs:
-        checks |= {FINISHED: finished, MOVED: moved}
-    if record.scenario.job.flows:
-        checks[ENDED] = ended
     died = record.death is not None and any(map(_states_death, decisive))
-    if died:
-        checks = {}
-    elif any(_asks_for_all(wanted) for wanted in decisive):
-        checks = {name: check for name, check in checks.items() if name not in (FINISHED, ENDED)}
+    checks = {} if died else {**_of_jobs(record, decisive), **_of_programs(record, decisive)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    if not any(map(_asks_for_intact_data, decisive)) and not (died and _nothing_arrived(record)):
+    told = any(map(_asks_for_intact_data, decisive)) or (died and _nothing_arrived(record))
+    if not told and not _only_programs(record):
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
+
+
+def _of_jobs(record: RunRecord, decisive: Sequence[Expectation]) -> dict[str, Check]:
+    """How jobs and flows ended, unless an expectation says the same; and whether anything moved."""
+    checks: dict[str, Check] = {}
+    asked = any(map(_asks_for_all, decisive))
+    if any(wanted_by_rank(record).values()) and not asked:
+        checks[FINISHED] = finished
+    if record.scenario.jobs:
+        checks[MOVED] = moved
+    if record.scenario.job.flows and not asked:
+        checks[ENDED] = ended
+    return checks
+
+
+def _of_programs(record: RunRecord, decisive: Sequence[Expectation]) -> dict[str, Check]:
+    """How programs of the user ended, unless an expectation says the same; and whether they were understood."""
+    programs = record.scenario.job.programs
+    checks: dict[str, Check] = {}
+    if programs and not any(map(_asks_for_good_programs, decisive)):
+        checks[PROGRAMS_ENDED] = programs_ended
+    if any(job.entry.step for job in programs):
+        checks[STEPS_PRINTED] = steps_printed
+    return checks
+
+
+def _only_programs(record: RunRecord) -> bool:
+    """Whether only programs of the user sent data, which they alone can compare."""
+    return len(record.scenario.jobs) == len(record.scenario.job.programs) and not record.scenario.job.flows
 
 
 def _states_death(wanted: Expectation) -> bool:
@@ -76,6 +105,11 @@ def _asks_for_all(wanted: Expectation) -> bool:
 def _asks_for_intact_data(wanted: Expectation) -> bool:
     """The same of bytes that differ, of all that were sent."""
     return wanted.metric.name == "bytes_wrong" and wanted.figure.window == WHOLE_RUN and _holds_for_0_alone(wanted)
+
+
+def _asks_for_good_programs(wanted: Expectation) -> bool:
+    """The same of programs of the user."""
+    return wanted.metric.name == "programs_failed" and wanted.figure.scope == EVERYBODY and _holds_for_0_alone(wanted)
 
 
 def _holds_for_0_alone(wanted: Expectation) -> bool:
@@ -108,7 +142,7 @@ def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
 
 
 def _first_reason(record: RunRecord) -> str:
-    reasons = [f"{notice.host}: {notice.reason}" for notice in record.fatals]
+    reasons = [f"{notice.host}: {notice.reason}" for notice in (*record.fatals, *record.program_failures)]
     reasons += [line.error for line in record.history if line.type == "fail" and line.error]  # these name the QP
     reasons += [f"{notice.host}: {notice.reason}" for notice in record.qp_errors]
     return f" ({reasons[0]})" if reasons else ""
@@ -131,8 +165,33 @@ def moved(record: RunRecord) -> CheckResult:
     """At least one byte moved. Raises NoData if the workload never began."""
     workload_ns(record)
     total = sum(one.bytes for one in record.completions)
+    total += sum(counters.get(CARRIED, 0) for counters in record.counters.values())
     status = Status.PASS if total > 0 else Status.FAIL
     return CheckResult(MOVED, status, total / (1 << 20), "> 0", "MiB")
+
+
+def programs_ended(record: RunRecord) -> CheckResult:
+    """All programs of the user ended with 0 by themselves. Raises NoData if the workload never began."""
+    failed = failed_programs(record, EVERYBODY)
+    why = f"{', '.join(failed[:4])}{' and others' if len(failed) > 4 else ''} did not{_first_reason(record)}"
+    return CheckResult(
+        PROGRAMS_ENDED, Status.FAIL if failed else Status.PASS, len(failed), "== 0", "", why if failed else ""
+    )
+
+
+def steps_printed(record: RunRecord) -> CheckResult:
+    """The pattern that ends a step matched something. Raises NoData if the workload never began."""
+    workload_ns(record)
+    shape = record.scenario.shape()
+    stepped = {one.host for one in record.completions}
+    silent = [
+        (host, job.entry.step)
+        for job in record.scenario.job.programs
+        for host in job.host_names(shape)
+        if job.entry.step and host not in stepped
+    ]
+    why = f"no line of {silent[0][0]} matched {silent[0][1]!r}" if silent else ""
+    return CheckResult(STEPS_PRINTED, Status.FAIL if silent else Status.PASS, len(silent), "== 0", "", why)
 
 
 def intact(record: RunRecord) -> CheckResult:
@@ -161,10 +220,12 @@ def faults_done(record: RunRecord) -> CheckResult:
 
 
 def _after_death(record: RunRecord, due: Occurrence) -> bool:
-    """A job that died ends the run: what was due later could not be done."""
-    if record.death is None or record.start_ns is None:
+    """A job that died ends the run, and so do programs that failed: what was due later could not be done."""
+    if record.start_ns is None:
         return False
-    return record.start_ns + due.begin_ns > record.death.t_ns
+    failed = record.scenario.job.programs and failed_programs(record, EVERYBODY)
+    died_ns = record.death.t_ns if record.death else record.end_ns if failed else inf
+    return record.start_ns + due.begin_ns > died_ns
 
 
 def _late(record: RunRecord, done: list[Outage]) -> list[str]:

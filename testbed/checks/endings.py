@@ -24,7 +24,12 @@ def steps_by_rank(record: RunRecord) -> dict[str, int]:
 def wanted_by_rank(record: RunRecord) -> dict[str, int]:
     """How many steps each rank has to finish, warm-up included."""
     shape = record.scenario.shape()
-    return {host: job.entry.total_steps for job in record.scenario.jobs for host in job.host_names(shape)}
+    return {
+        host: job.entry.total_steps
+        for job in record.scenario.jobs
+        if job.entry.total_steps  # not known of every program of the user
+        for host in job.host_names(shape)
+    }
 
 
 def unfinished_ranks(record: RunRecord, scope: Scope = EVERYBODY) -> list[str]:

@@ -63,7 +63,8 @@ class EvChange:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event with a reason: a QP error (`peer`: its other end), or the end of a daemon."""
+    """An event with a reason: a QP error (`peer`: its other end), the end of a daemon, or a program of the user that
+    failed."""
 
     t_ns: int
     host: str
@@ -124,6 +125,7 @@ class Events:
     rests: dict[PathKey, PathRests] = field(default_factory=dict)
     qp_errors: list[Notice] = field(default_factory=list)
     fatals: list[Notice] = field(default_factory=list)
+    program_failures: list[Notice] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     port_changes: list[PortChange] = field(default_factory=list)
 
@@ -183,6 +185,8 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
                 _take_change(found, _ev_change(row))
             case "qp_error":
                 found.qp_errors.append(_notice(row))
+            case "program_failed":
+                found.program_failures.append(_notice(row))
             case "fatal":
                 found.fatals.append(_notice(row))
             case "stall":

@@ -38,7 +38,7 @@ def ask(record: RunRecord, text: str, unit: str | None = None) -> Observed:
     the run.
     """
     try:
-        with with_metrics(record.scenario.offered.named("metric")):
+        with with_metrics(record.scenario.metrics):
             figure = parse_figure(text)
     except ExpectError as error:
         raise ValueError(f"{text}: {error}") from None

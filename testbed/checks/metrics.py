@@ -14,6 +14,7 @@ from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, co
 from mrc_testbed.testbed.checks.counting import counted, final_counters
 from mrc_testbed.testbed.checks.events import EvChange
 from mrc_testbed.testbed.checks.flows import flow_bytes_wrong, flows_goodput
+from mrc_testbed.testbed.checks.programs import printed_values
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from mrc_testbed.testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
@@ -21,6 +22,7 @@ from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
 from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
 from mrc_testbed.testbed.expect import Figure, Span, Window
+from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.scenario.model.offered import PluginStuck
 
 
@@ -32,7 +34,10 @@ def measure(record: RunRecord, figure: Figure) -> float:
         raise NotApplicable(f"{transport} has no {metric.name}")
     if metric.counter:
         return counted(record, figure.window, metric.counter)
-    if metric.compute:
+    found: float | Sequence[float]
+    if metric.name.startswith(PROGRAM):
+        found = printed_values(record, figure.window, metric.name)
+    elif metric.compute:
         found = _by_plugin(record, figure, metric.compute)
     else:
         found = COMPUTATIONS[metric.name](record, figure.window)

@@ -22,11 +22,15 @@ from mrc_testbed.testbed.rundir.tables import (
     MESSAGES,
     PLACED_BYTES,
     PORTS,
+    PRINTED,
+    PROGRAMS,
     ROUTES,
     WAITS,
     AcknowledgedMessage,
     Completion,
     PortSample,
+    PrintedValue,
+    ProgramEnd,
     Received,
     RouteSample,
     Wait,
@@ -71,6 +75,7 @@ class RunRecord:
     ev_changes: tuple[EvChange, ...] = ()
     qp_errors: tuple[Notice, ...] = ()
     fatals: tuple[Notice, ...] = ()
+    program_failures: tuple[Notice, ...] = ()
     rests: Mapping[PathKey, PathRests] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=lambda: Snapshots(Path()))
     stalls: tuple[Stall, ...] = ()
@@ -81,6 +86,8 @@ class RunRecord:
     received: PackedRows[Received] = field(default_factory=lambda: PackedRows(FLOWS))
     messages: PackedRows[AcknowledgedMessage] = field(default_factory=lambda: PackedRows(MESSAGES))
     routes: tuple[RouteSample, ...] = ()
+    programs: tuple[ProgramEnd, ...] = ()
+    printed: tuple[PrintedValue, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
     data_to: Mapping[str, int] | None = None
@@ -207,6 +214,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         ev_changes=tuple(events.ev_changes),
         qp_errors=tuple(events.qp_errors),
         fatals=tuple(events.fatals),
+        program_failures=tuple(events.program_failures),
         rests=events.rests,
         snapshots=snapshots,
         completions=tuple(read_rows(folder, COMPLETIONS)),
@@ -217,6 +225,8 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         received=packed_rows(folder, FLOWS),
         messages=packed_rows(folder, MESSAGES),
         routes=tuple(read_rows(folder, ROUTES)),
+        programs=tuple(read_rows(folder, PROGRAMS)),
+        printed=tuple(read_rows(folder, PRINTED)),
         counters=counts.hosts,
         qps=counts.qps,
         data_to=counts.data_to,

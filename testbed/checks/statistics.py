@@ -9,13 +9,15 @@ from math import ceil
 
 
 def statistic(values: Sequence[float], stat: str) -> float:
-    """One statistic of at least one value: `min mean median max`, or a percentile such as `p50` or `p99.9`.
+    """One statistic of at least one value: `last min mean median max`, or a percentile such as `p50` or `p99.9`.
 
     `median` and `p50` are the middle value, or the mean of the two middle ones; other percentiles are the nearest
     rank, that is, a value that occurred.
     """
     if stat in ("median", "p50"):
         return float(statistics.median(values))
+    if stat == "last":
+        return float(values[-1])
     if stat == "mean":
         return float(statistics.fmean(values))
     if stat in ("max", "min"):

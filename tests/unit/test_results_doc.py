@@ -15,7 +15,8 @@ from mrc_testbed.testbed.report.frames.schema import TABLES
 from mrc_testbed.testbed.rundir.tables import Table
 from tests import documented
 
-AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "history", "events")
+AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed")
+AS_FILES += ("history", "events")
 """Frames that have the columns of their files."""
 
 

@@ -25,9 +25,15 @@ LONGEST_S = 65
 def test_all_files_of_the_folder_are_shipped() -> None:
     assert FOLDER == ROOT / "scenarios"
     lessons = {path.parent for path in FOLDER.rglob(CHECK_FILE)}
-    files = [path for path in FOLDER.rglob("*") if path.is_file() and path.parent not in lessons]
+    given = {path for one in shipped() for path in files_of_programs(one.path)}
+    files = [path for path in FOLDER.rglob("*") if path.is_file() and path.parent not in lessons and path not in given]
     assert sorted(one.path for one in shipped()) == sorted(files), "nothing else lies there"
-    assert {"", "chaos", "hunts", "lessons", "paper", "stories"} <= {one.group for one in shipped()}
+    assert {"", "chaos", "hunts", "lessons", "paper", "programs", "stories"} <= {one.group for one in shipped()}
+
+
+def files_of_programs(path: Path) -> set[Path]:
+    """What a scenario gives to its programs."""
+    return {path.parent / name for job in load_scenario(path).job.programs for name in job.entry.files}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -165,6 +165,16 @@ class Run:
         return csv_frame(self.folder, tables.ROUTES, self.start_ns)
 
     @cached_property
+    def programs(self) -> pd.DataFrame:
+        """How the programs of the user ended."""
+        return csv_frame(self.folder, tables.PROGRAMS, self.start_ns)
+
+    @cached_property
+    def printed(self) -> pd.DataFrame:
+        """The numbers that they printed."""
+        return csv_frame(self.folder, tables.PRINTED, self.start_ns)
+
+    @cached_property
     def events(self) -> pd.DataFrame:
         """Events of endpoints, except snapshots and steps."""
         return self._rows(lines.EVENTS, event_lines(self.folder / lines.EVENTS.file, but_not=_OWN_FRAMES))

@@ -15,6 +15,8 @@ from mrc_testbed.testbed.rundir.tables import (
     FLOWS,
     MESSAGES,
     PORTS,
+    PRINTED,
+    PROGRAMS,
     ROUTES,
     SAMPLES,
     WAITS,
@@ -158,6 +160,7 @@ PATHS = _table(
 CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
 FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
-    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, ROUTES, HISTORY, RECOVERY),
+    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, ROUTES),
+    *(PROGRAMS, PRINTED, HISTORY, RECOVERY),
     *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
 )

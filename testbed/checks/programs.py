@@ -1,0 +1,57 @@
+"""Figures of the user's programs: how they ended, and the numbers that they printed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scope import hosts_of
+from mrc_testbed.testbed.checks.windows import NoData, in_words, moments, nothing, workload_ns
+from mrc_testbed.testbed.expect import Scope, Window
+from mrc_testbed.testbed.expect.metrics import PROGRAM
+from mrc_testbed.testbed.rundir.tables import ProgramEnd
+
+
+def hosts_with_programs(record: RunRecord, scope: Scope) -> list[str]:
+    """Those of a scope. Raises NoData where there are none."""
+    shape = record.scenario.shape()
+    having = [host for job in record.scenario.job.programs for host in job.host_names(shape)]
+    mine = hosts_of(record, scope)
+    return [host for host in having if host in mine] or nothing("no program of the user ran there")
+
+
+def failed_programs(record: RunRecord, scope: Scope) -> list[str]:
+    """Hosts of a scope whose programs did not end with 0 by themselves. Raises NoData if the workload never began."""
+    workload_ns(record)
+    good = {one.host for one in record.programs if one.status == 0 and not one.killed}
+    return [host for host in hosts_with_programs(record, scope) if host not in good]
+
+
+@computes("programs_failed")
+def programs_failed(record: RunRecord, window: Window) -> float:
+    """How many of them did not end with status 0 by themselves. Raises NoData if there were none."""
+    return len(failed_programs(record, window.scope))
+
+
+@computes("program_time")
+def program_times(record: RunRecord, window: Window) -> Sequence[float]:
+    """How long each program ran, in ns. Raises NoData while one of them has not ended."""
+    hosts = hosts_with_programs(record, window.scope)
+    found = {one.host: one.end_ns - one.begin_ns for one in ends_of(record, hosts)}
+    if lacking := [host for host in hosts if host not in found]:
+        raise NoData(f"the program of {lacking[0]} did not end")
+    return list(found.values())
+
+
+def ends_of(record: RunRecord, hosts: Sequence[str]) -> Iterator[ProgramEnd]:
+    """How the programs of these hosts ended."""
+    return (one for one in record.programs if one.host in hosts)
+
+
+def printed_values(record: RunRecord, window: Window, metric: str) -> Sequence[float]:
+    """What programs printed for a figure in the window, in order of time. Raises NoData if that was nothing."""
+    hosts, inside = hosts_with_programs(record, window.scope), moments(record, window)
+    figure = metric.removeprefix(PROGRAM)
+    found = [one.value for one in record.printed if one.figure == figure and one.host in hosts and inside(one.t_ns)]
+    return found or nothing(f"no program printed {figure}{in_words(window)}")
