@@ -9,6 +9,7 @@ import time
 from collections import Counter
 
 import pytest
+from hypothesis import settings
 
 from mrc_testbed.hosts import compiled
 from tests.heavy import HeavyFirst
@@ -31,6 +32,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A busy machine makes any example late.
+    settings.register_profile("no deadline", deadline=None)
+    settings.load_profile("no deadline")
     # As in a background job, or under `nohup`; what tests start would ignore them too.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -9,8 +9,10 @@ from ipaddress import IPv4Address, IPv6Address
 
 DEVICE = "mrc0"
 """The interface that has them."""
-_FIRST4 = IPv4Address("10.64.0.0")
-_FIRST6 = IPv6Address("fd00:3::")
+NETWORK_4 = "10.64.0.0/16"
+NETWORK_6 = "fd00:3::/64"
+_FIRST4 = IPv4Address(NETWORK_4.partition("/")[0])
+_FIRST6 = IPv6Address(NETWORK_6.partition("/")[0])
 
 
 def ipv4(host: int) -> str:

@@ -1,6 +1,7 @@
 """Carries the IP packets of one host: from its device into the rings of its peers, and out of its own rings. No I/O.
 
-Reading stops while a peer's ring is full, so the kernel's queue pushes back and TCP inside sees delay in place of loss.
+A TUN device drops what finds no room in its queue, and pushes nobody back. So packets in a ring that grows long are
+marked (ECN), and TCP inside slows down without a loss. Reading stops while a peer's ring is full.
 A peer that acknowledges nothing for a while holds up nobody else: what is for it is dropped and counted until it
 acknowledges again.
 """
@@ -11,7 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from mrc_testbed.hosts.common.timers import NEVER
-from mrc_testbed.hosts.gateway.packets import LARGEST_FRAME, destination, for_several, frame_bytes, unreachable
+from mrc_testbed.hosts.gateway.packets import (
+    LARGEST_FRAME,
+    destination,
+    for_several,
+    frame_bytes,
+    mark_congestion,
+    unreachable,
+)
 from mrc_testbed.hosts.gateway.ring import IncomingRing, OutgoingRing
 
 FRAMES_A_TURN = 64
@@ -44,13 +52,15 @@ class GatewayPeer(NamedTuple):
 
 
 class Gateway:
-    """`stuck_ns`: a peer that acknowledges nothing for so long holds up nobody."""
+    """`mark_bytes`: packets are marked while more is under way to their peer. `stuck_ns`: a peer that acknowledges
+    nothing for so long holds up nobody."""
 
-    def __init__(self, device: IpDevice, peers: Sequence[GatewayPeer], stuck_ns: int) -> None:
+    def __init__(self, device: IpDevice, peers: Sequence[GatewayPeer], mark_bytes: int, stuck_ns: int) -> None:
         self._device = device
         self._rings = {address: peer.outgoing for peer in peers for address in peer.addresses}
         self._outgoing = {peer.qp_out: peer.outgoing for peer in peers}
         self._incoming = {peer.qp_in: peer.incoming for peer in peers}
+        self._mark_bytes = mark_bytes
         self._stuck_ns = stuck_ns
         self._buffer = memoryview(bytearray(LARGEST_FRAME))
         self._held = 0
@@ -59,7 +69,7 @@ class Gateway:
         """Was there something in the last turn? Then the next one looks again without being woken."""
         self._stopped = False
         self._counts = dict.fromkeys(("out", "out_bytes", "in", "in_bytes"), 0)
-        self._counts |= dict.fromkeys(("unknown", "multicast", "dropped", "refused"), 0)
+        self._counts |= dict.fromkeys(("marked", "unknown", "multicast", "dropped", "refused"), 0)
 
     # Out
 
@@ -87,6 +97,8 @@ class Gateway:
         if ring is None:
             self._answer(frame, address)
             return True
+        if ring.held_bytes > self._mark_bytes and mark_congestion(frame):
+            counts["marked"] += 1
         if ring.put(frame, now_ns):
             counts["out"] += 1
             counts["out_bytes"] += len(frame)
@@ -156,5 +168,6 @@ class Gateway:
             frames = frames[size:]
 
     def counters(self) -> dict[str, int]:
-        """Frames and bytes out and in; frames for nobody, for several, dropped, and refused by the kernel."""
+        """Frames and bytes out and in; frames marked, for nobody, for several, dropped, and refused by
+        the kernel."""
         return {f"gateway_{name}": count for name, count in self._counts.items()}

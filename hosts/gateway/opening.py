@@ -13,7 +13,7 @@ from mrc_testbed.hosts.program_io import ProgramQps
 
 def open_gateway(request: Request, qps: ProgramQps, rtt_ns: int) -> Gateway:
     """The device, with a ring to each peer. Raises CommandError for fields that cannot be, or without TUN."""
-    ring_bytes, batch_bytes = request.number("ring_bytes", 2 * LARGEST_FRAME), request.number("batch_bytes", 1)
+    ring_bytes, batch_bytes = request.number("ring_bytes", 2 * LARGEST_FRAME), LARGEST_FRAME
     peers = [_peer(row, qps, ring_bytes, batch_bytes) for row in request.rows("peers")]
     ipv4, ipv6 = request.text("ipv4"), request.text("ipv6")
     _packed(ipv4, ipv6)
@@ -23,7 +23,7 @@ def open_gateway(request: Request, qps: ProgramQps, rtt_ns: int) -> Gateway:
         device = Tun(request.text("name"), ipv4, ipv6, request.number("mtu", 1280))
     except OSError as error:
         raise CommandError(f"{request.text('name')} cannot be made by {PATH}: {error.strerror}") from None
-    return Gateway(device, peers, STUCK_RTTS * rtt_ns)
+    return Gateway(device, peers, request.number("mark_bytes", 1), STUCK_RTTS * rtt_ns)
 
 
 def _peer(row: Fields, qps: ProgramQps, ring_bytes: int, batch_bytes: int) -> GatewayPeer:

@@ -45,6 +45,24 @@ def for_several(address: bytes) -> bool:
     return address[:1] == b"\xff"
 
 
+def mark_congestion(frame: memoryview) -> bool:
+    """Set CE where the sender understands it; False where it does not (RFC 3168)."""
+    if frame[HEADER] >> 4 == 6:
+        if frame[HEADER + 1] >> 4 & 3 in (1, 2):
+            frame[HEADER + 1] |= 0x30
+            return True
+        return False
+    bits = frame[HEADER + 1] & 3
+    if bits not in (1, 2):
+        return False
+    frame[HEADER + 1] |= 3
+    # The checksum is of 16-bit words; this one grew by so much (RFC 1624).
+    total = (frame[HEADER + 10] << 8 | frame[HEADER + 11]) - (3 - bits)
+    total += 0xFFFF if total < 0 else 0
+    frame[HEADER + 10], frame[HEADER + 11] = total >> 8, total & 0xFF
+    return True
+
+
 def unreachable(frame: memoryview) -> bytes:
     """The frame that answers `frame`: a router says that the address is unreachable.
 

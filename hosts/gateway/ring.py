@@ -40,9 +40,9 @@ class OutgoingRing:
         """When the ring was last empty or acknowledged something."""
 
     @property
-    def waits(self) -> bool:
-        """Writes are not acknowledged."""
-        return bool(self._posted)
+    def held_bytes(self) -> int:
+        """What is not acknowledged, with what could not be used."""
+        return self._head - self._tail
 
     def put(self, packet: memoryview, now_ns: int) -> bool:
         """Take a packet, which is written at `flush` at the latest. False, and nothing is done, if there is no room."""

@@ -21,8 +21,8 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR = 0x8913, 0x8914, 0x8916
 _SIOCSIFNETMASK, _SIOCSIFMTU, _SIOCGIFINDEX, _SIOCSIFTXQLEN = 0x891C, 0x8922, 0x8933, 0x8943
 _DOWN = (errno.EFAULT, errno.EIO)
 """What reading gives while somebody has taken the device down."""
-_QUEUED_FRAMES = 32
-"""In the device; what waits behind them is still on the account of its socket, which TCP then fills no further."""
+_QUEUED_FRAMES = 1000
+"""In the device, which drops what finds no room in it."""
 
 
 class Tun:

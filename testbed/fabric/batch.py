@@ -13,6 +13,7 @@ from mrc_testbed.testbed.fabric.sandbox import network_of
 
 _FAILED = re.compile(r"Command failed (?:-|\S+):(\d+)")
 IP = ("ip", "-6", "-batch", "-")
+IP4 = ("ip", "-4", "-batch", "-")
 TC = ("tc", "-batch", "-")
 _NO_MEMORY = "Cannot allocate memory"
 _ATTEMPTS = 100

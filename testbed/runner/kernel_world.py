@@ -79,6 +79,10 @@ class KernelWorld:
         """That of its node."""
         return self._fabric.network(host)
 
+    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
+        """By a feature of the routes to their addresses."""
+        self._fabric.mark_with_ecn(hosts)
+
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps in the kernel."""
         return Captures(wanted, KernelTaps(self._fabric, self.loop), self.loop, recorder)

@@ -206,7 +206,7 @@ class Phases:
 
         team.ask("configure", configuration_of)
         connect_qps(team, self.plan, self._job_plan)
-        open_gateways(team, scenario)
+        open_gateways(team, scenario, self._world)
         round_ns = probe_round_ns(scenario, self.plan, self._job_plan)
         least_ns, rounds_ns = self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
         timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)

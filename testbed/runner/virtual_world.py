@@ -107,6 +107,9 @@ class VirtualWorld:
         """There is none."""
         raise FabricError(host, "enter its network", "virtual time has no kernel")
 
+    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
+        """There is no TCP."""
+
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps at ports, which cost time only while they listen."""
         return Captures(wanted, _VirtualTaps(self._fabric, self.loop), self.loop, recorder)

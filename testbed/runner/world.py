@@ -79,6 +79,9 @@ class World(Protocol):
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
 
+    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
+        """Have TCP between programs on these hosts negotiate ECN. Raises FabricError."""
+
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
         """Captures on links of the fabric that was built. Raises FabricError, RunError."""
 

@@ -22,7 +22,7 @@ DRAIN_RTTS = 4
 """Queued data are still sent after a flow stops."""
 
 
-def _window_bytes(shape: Shape) -> float:
+def window_bytes(shape: Shape) -> float:
     """What a host can send in T with all its ports."""
     return shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
 
@@ -79,13 +79,13 @@ class Flow:
         """Queued messages of each QP."""
         if self.queue is not None:
             return self.queue
-        queued = WINDOWS_QUEUED * _window_bytes(shape)
+        queued = WINDOWS_QUEUED * window_bytes(shape)
         return min(MAX_DEPTH, max(MIN_DEPTH, ceil(queued / self.message_bytes) + 1))
 
     def fills(self, shape: Shape) -> bool:
         """It may have a whole window under way, so that it can have its fair share."""
         under_way = min(self.depth(shape), MAX_DEPTH // 2) * self.message_bytes * self.qps
-        return self.greedy and under_way >= _window_bytes(shape)
+        return self.greedy and under_way >= window_bytes(shape)
 
     def slots(self, shape: Shape) -> int:
         """Message slots in the receiver's region: one more than can be in flight, see hosts/stream.py."""

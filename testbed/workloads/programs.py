@@ -11,13 +11,26 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from mrc_testbed.hosts.gateway.packets import LARGEST_FRAME
+from mrc_testbed.testbed.workloads.flows import window_bytes
 from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
 from mrc_testbed.testbed.workloads.steps import StepJob
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.shape import Shape
 
-RING_BYTES = 4 * LARGEST_FRAME
-"""Room for the packets to one host that are not acknowledged: two of the largest at least, wherever they lie."""
+_RING_WINDOWS = 4
+"""Room for packets to one host that are not acknowledged, in what the host can send in T."""
+_MARK_WINDOWS = 1.5
+"""With more than this under way, TCP inside is told to slow down: it then still has more than one window."""
+
+
+def ring_bytes(shape: Shape) -> int:
+    """Of the ring of each QP: two of the largest segments at least, wherever they lie."""
+    return 4 * LARGEST_FRAME + round(_RING_WINDOWS * window_bytes(shape))
+
+
+def mark_bytes(shape: Shape) -> int:
+    """From here on packets are marked."""
+    return LARGEST_FRAME + round(_MARK_WINDOWS * window_bytes(shape))
 
 
 def gateway_qp(src: int, dst: int) -> str:
@@ -27,18 +40,20 @@ def gateway_qp(src: int, dst: int) -> str:
 
 @dataclass(frozen=True)
 class ProgramJob(StepJob):
-    """`timeout_ns`: the programs are ended after this; how long they take nobody can know before."""
+    """`timeout_ns`: the programs are ended after this; how long they take nobody can know before. `ring`: bytes of the
+    ring of each QP."""
 
     timeout_ns: int = 0
+    ring: int = 0
 
     def qps(self) -> Iterator[QpSpec]:
         """One a direction between any two hosts."""
-        return (QpSpec(gateway_qp(src, dst), src, dst, RING_BYTES) for src, dst in permutations(self.hosts, 2))
+        return (QpSpec(gateway_qp(src, dst), src, dst, self.ring) for src, dst in permutations(self.hosts, 2))
 
     @property
     def memory_bytes(self) -> int:
         """Both ends of each ring."""
-        return 2 * RING_BYTES * len(self.hosts) * (len(self.hosts) - 1)
+        return 2 * self.ring * len(self.hosts) * (len(self.hosts) - 1)
 
     def plan(self) -> JobPlan:
         """The QPs; daemons have no program of their own to run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, UDP
@@ -16,6 +17,7 @@ from mrc_testbed.hosts.gateway.ring import IncomingRing, OutgoingRing
 
 RING = 4096
 BATCH = 1000
+MARK = 2000
 STUCK_NS = 100
 
 
@@ -124,7 +126,7 @@ class Host:
             GatewayPeer((ip(number), ip6(number)), f"to{number}", f"from{number}", wire.out, Wire().into)
             for number, wire in self.wires.items()
         ]
-        self.gateway = Gateway(self.device, peers, STUCK_NS)
+        self.gateway = Gateway(self.device, peers, MARK, STUCK_NS)
 
     def counts(self) -> dict[str, int]:
         return {name.removeprefix("gateway_"): count for name, count in self.gateway.counters().items() if count}
@@ -226,6 +228,30 @@ def test_multicast_broadcast_and_what_is_no_packet_are_dropped() -> None:
     host.gateway.pump(0)
     assert host.counts() == {"multicast": 6}
     assert not host.device.taken
+
+
+@pytest.mark.parametrize("tos", [0, 1, 2, 3])
+@pytest.mark.parametrize("version", [4, 6])
+def test_who_understands_it_is_told_that_the_ring_is_long(version: int, tos: int) -> None:
+    """The fourth one, and the fifth, which finds no room; checksums stay right."""
+    host = Host()
+    packet = IP(dst="10.64.0.2", tos=tos) if version == 4 else IPv6(dst="fd00:3::2", tc=tos)
+    frames = [bytes(HEADER) + bytes(packet / UDP() / bytes(900))] * 5
+    host.device.frames.extend(frames)
+    host.gateway.pump(0)
+    came = []
+    while host.wires[2].under_way:
+        came.append(host.wires[2].deliver()[HEADER:])
+    found = [type(packet)(each) for each in came]
+    bits = [each.tos if version == 4 else each.tc for each in found]
+    understands = tos in (1, 2)
+    assert bits == [tos] * 3 + [3 if understands else tos]
+    assert host.counts().get("marked", 0) == (2 if understands else 0)
+    for each in found:
+        again = each.copy()
+        if version == 4:
+            del again.chksum
+        assert bytes(again) == bytes(each)
 
 
 def test_a_turn_is_no_longer_than_it_may_be() -> None:

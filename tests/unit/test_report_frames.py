@@ -176,7 +176,7 @@ def test_a_killed_run_gives_what_it_wrote(tmp_path: Path, folder: Path) -> None:
     assert len(run.steps) == 7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=st.data(), name=st.sampled_from(["samples", "ports", "waits", "completions", "events", "snapshots", "history"])
 )

@@ -15,7 +15,7 @@ from mrc_testbed.testbed.expect.metrics import program_metric
 from mrc_testbed.testbed.expect.vocabulary import Metric
 from mrc_testbed.testbed.scenario.model.step_models import MAX_STEPS, PlacedExchange, StepEntry
 from mrc_testbed.testbed.scenario.text.fields import PositiveDuration, Size, Whole, given, refuse
-from mrc_testbed.testbed.workloads.programs import ProgramJob
+from mrc_testbed.testbed.workloads.programs import ProgramJob, ring_bytes
 from mrc_testbed.testbed.workloads.steps import StepAction
 from mrc_testbed.topos.names import parse_host
 from mrc_testbed.topos.shape import Shape
@@ -227,4 +227,5 @@ class Programs(StepEntry):
         """The job; `first_rank`: how many ranks the jobs before it have."""
         numbers = tuple(parse_host(name) for name in self.host_names(shape))
         hosts = tuple(number for number in numbers if number is not None)
-        return ProgramJob(hosts, max(1, self.step_count), (), first_rank=first_rank, timeout_ns=self.timeout_ns)
+        steps, ring = max(1, self.step_count), ring_bytes(shape)
+        return ProgramJob(hosts, steps, (), first_rank=first_rank, timeout_ns=self.timeout_ns, ring=ring)
