@@ -1,9 +1,10 @@
 """Becomes a program of the user on a host: in its network, with its own mounts, limits and priority; then waits.
 
 Started as `python -m mrc_testbed.hosts.launch SPEC`, where SPEC is JSON: `network` and `go` are descriptors (the
-network namespace of the host, a pipe), `name` of the host, `hosts` the text of /etc/hosts, `files` pairs of name and
-source, `keep` folders below /tmp that stay visible, `disk_bytes` the room of /tmp and of /dev/shm, `memory_bytes`,
-`command`, `environment`. The program begins when a byte comes through `go`; at its end without one nothing is run.
+network namespace of the host, a pipe), `mounts` one of the mounts of a program that is there already, which it joins,
+or null, `name` of the host, `files` pairs of name and source, `keep` folders below /tmp and /dev/shm that stay visible,
+`disk_bytes` the room of /tmp and of /dev/shm, `memory_bytes`, `command`, `environment`. The program begins when a byte
+comes through `go`; at its end without one nothing is run.
 
 /tmp, /dev/shm and the scratch folder are the program's own and go with it. It runs under SCHED_IDLE: whatever it does,
 endpoints get the CPU first. It keeps root's rights over its own network alone. What cannot be done is said in one line,
@@ -44,9 +45,14 @@ def main() -> NoReturn:
         os.setsid()
         _call("setns", spec["network"], _CLONE_NEWNET)
         os.close(spec["network"])
-        sources = [(name, Path(source).read_bytes(), Path(source).stat().st_mode) for name, source in spec["files"]]
-        _own_mounts(spec)
-        _own_files(sources)
+        if spec["mounts"] is None:
+            sources = [(name, Path(source).read_bytes(), Path(source).stat().st_mode) for name, source in spec["files"]]
+            _own_mounts(spec)
+            _own_files(sources)
+        else:
+            _call("setns", spec["mounts"], _CLONE_NEWNS)
+            os.close(spec["mounts"])
+        os.chdir(WORK)
         _limit(spec["memory_bytes"])
     except OSError as error:
         _end(CANNOT_RUN, f"{spec['name']}: cannot prepare {spec['command'][0]}: {error}")
@@ -56,9 +62,9 @@ def main() -> NoReturn:
 
 
 def _own_mounts(spec: dict[str, Any]) -> None:
-    kept = {Path(folder): os.open(folder, os.O_PATH) for folder in spec["keep"]}
     _call("unshare", _CLONE_NEWNS)
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+    kept = {Path(folder): os.open(folder, os.O_PATH) for folder in spec["keep"]}
     _mount("sysfs", "/sys", "sysfs", 0)
     for folder in (TMP, Path("/dev/shm")):
         _mount("tmpfs", str(folder), "tmpfs", 0, f"size={spec['disk_bytes']},mode=1777")
@@ -66,16 +72,11 @@ def _own_mounts(spec: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{descriptor}", str(folder), None, _MS_BIND | _MS_REC)
         os.close(descriptor)
-    names = Path("/dev/shm/hosts")
-    names.write_text(spec["hosts"], encoding="utf-8")
-    _mount(str(names), "/etc/hosts", None, _MS_BIND)
-    names.unlink()
 
 
 def _own_files(files: list[tuple[str, bytes, int]]) -> None:
     HOME.mkdir()
     WORK.mkdir()
-    os.chdir(WORK)
     for name, content, mode in files:
         path = WORK / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where a program of the user finds its own folders on its host."""
+"""Where a program of the user finds its own folders on its host, and the socket of its run."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ TMP = Path("/tmp")
 WORK = TMP / "work"
 """Where it starts, with its files."""
 HOME = TMP / "home"
+PRIVATE = Path("/dev/shm/mrc-testbed")
+"""Of a run, whose processes alone see it."""
+SOCKET = PRIVATE / "exec"
+"""By which a command is started on any host of the run."""

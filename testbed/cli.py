@@ -16,7 +16,7 @@ from mrc_testbed.testbed.commands.bounds import bounds
 from mrc_testbed.testbed.commands.calibrate import calibrate
 from mrc_testbed.testbed.commands.compare import compare
 from mrc_testbed.testbed.commands.decode import decode
-from mrc_testbed.testbed.commands.fabric import attach, shell, topo_show
+from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
 from mrc_testbed.testbed.commands.options import example
@@ -68,6 +68,11 @@ topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --s
 app.command(epilog=example("plan --gpus 131072 --nic 800G --planes 8 --switch 51.2T"))(plan)
 app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
 app.command(epilog=example("attach   then: h0 ss -6u, p0-t1-2 ip -6 route"))(attach)
+app.command(
+    "exec",
+    epilog=example("exec h3 -- ping -c 3 h5"),
+    context_settings={"allow_interspersed_args": False},
+)(execute)
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)

@@ -21,7 +21,7 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
 
     Returns the exit code. Raises UsageError where no run is going on, MissingCapability without root in a run of root.
     """
-    folder = run_folder(run, out) if run else _the_one_going_on(out)
+    folder = folder_going_on(run, out)
     scenario = load_recorded(folder)
     if scenario.world is WorldKind.VIRTUAL:
         again = f"mrc-testbed replay {folder.name} --kernel"
@@ -39,6 +39,11 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
         return first_status(prompt_beside(owner, plan, commands))
+
+
+def folder_going_on(run: Path | None, out: Path) -> Path:
+    """The run's folder, or that of the only run that is going on in `out`. Raises UsageError."""
+    return run_folder(run, out) if run else _the_one_going_on(out)
 
 
 def _the_one_going_on(out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`mrc-testbed topo show`, `shell` and `attach`: display a fabric, or build one to try commands on."""
+"""`mrc-testbed topo show`, `shell`, `attach` and `exec`: display a fabric, or try commands on one."""
 
 from __future__ import annotations
 
@@ -73,3 +73,27 @@ def attach(run: _GoingOn = None, out: Out = Path("results"), command: _Commands 
     from mrc_testbed.testbed.app import attach as app
 
     raise typer.Exit(app.attach(run, out, command or []))
+
+
+def execute(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the run, such as h3.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[--] CMD...", help="Behind `--` as it stands; else a line for a shell, as with ssh."),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Run folder or its name; default: the run going on.", show_default=False),
+    ] = None,
+    out: Out = Path("results"),
+) -> None:
+    """Run a command on a host of a run that is going on, as a program of the run would run there.
+
+    It has the host's network with mrc0, names and limits of programs. Its status is that of the command.
+    """
+    from mrc_testbed.testbed.fabric.capabilities import LINUX, require
+
+    require([LINUX])
+    from mrc_testbed.testbed.app import execute as app
+
+    raise typer.Exit(app.execute(host, command or [], run, out))

@@ -11,9 +11,9 @@ from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.commands import CLASS_CONTROL
 from mrc_testbed.testbed.fabric.sandbox import open_of
 from mrc_testbed.testbed.switching.port_counts import IpCounts
-from mrc_testbed.topos.overlay import DEVICE
+from mrc_testbed.topos.overlay import DEVICE, MANAGEMENT
 
-_SKIPPED = ("lo", "sid0", DEVICE)
+_SKIPPED = ("lo", "sid0", DEVICE, MANAGEMENT)
 _ICMP = ("Echos", "EchoReplies", "DestUnreachs", "PktTooBigs", "TimeExcds", "ParmProblems")
 """What kernels and `ping` say to a single node; the rest of ICMPv6 is multicast."""
 

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
 from mrc_testbed.testbed.fabric.forker import Child, Forker
-from mrc_testbed.testbed.fabric.overlay import mark_with_ecn
+from mrc_testbed.testbed.fabric.overlay import connect_management, mark_with_ecn, show_names
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
@@ -163,9 +163,12 @@ class Fabric:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
         return open_of(self.pids[host], host, "ns/net")
 
-    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
-        """Have TCP negotiate ECN over the devices of programs, which these hosts have. Raises FabricError."""
-        mark_with_ecn({self.plan.host_by_name[host]: self.pids[host] for host in hosts})
+    def connect_programs(self, hosts: Iterable[str]) -> None:
+        """Names, ECN and the management network for hosts that have the device of programs. Raises FabricError."""
+        pids = {self.plan.host_by_name[host]: self.pids[host] for host in hosts}
+        show_names(pids)
+        mark_with_ecn(pids)
+        connect_management(pids)
 
     def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:
         """Start the daemon of a host at its end of a control channel. It ends with the sandbox at the latest."""

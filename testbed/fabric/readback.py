@@ -21,6 +21,7 @@ from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
 from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.topos import usid
+from mrc_testbed.topos.overlay import MANAGEMENT
 from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
 
 Rows = dict[str, set[PortRow]]
@@ -241,7 +242,7 @@ def _ports_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
 
 
 def _is_port(link: dict[str, Any]) -> bool:
-    return link["ifname"] not in ("lo", SID_DEVICE) and link.get("link_type") == "ether"
+    return link["ifname"] not in ("lo", SID_DEVICE, MANAGEMENT) and link.get("link_type") == "ether"
 
 
 def _port_row(link: dict[str, Any]) -> tuple[str, ...]:

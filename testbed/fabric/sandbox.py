@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mrc_testbed.hosts.scratch import PRIVATE
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
 from mrc_testbed.testbed.fabric import privileges
 from mrc_testbed.testbed.fabric.limits import lift_file_limit
@@ -34,6 +35,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
+_MS_BIND = 1 << 12
 _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
 _MNT_DETACH = 2
@@ -264,6 +266,19 @@ def mount_bpffs() -> Path:
     support."""
     _mount(b"bpffs", os.fsencode(_BPFFS), b"bpf", 0)
     return _BPFFS
+
+
+def mount_private_folder() -> None:
+    """PRIVATE: what only processes of this sandbox see, or somebody who may enter it; it goes with it."""
+    _mount(b"tmpfs", os.fsencode(PRIVATE.parent), b"tmpfs", 0)
+    PRIVATE.mkdir()
+
+
+def show_instead(path: Path, text: str) -> None:
+    """In this sandbox the file has this text. `mount_private_folder` comes first."""
+    ours = PRIVATE / path.name
+    ours.write_text(text, encoding="utf-8")
+    _mount(os.fsencode(ours), os.fsencode(path), None, _MS_BIND)
 
 
 def unmount_bpffs() -> None:

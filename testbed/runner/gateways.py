@@ -22,13 +22,13 @@ def open_gateways(team: Team, scenario: Scenario, world: World) -> None:
     """On every host with a program. Raises RunError where a device cannot be made."""
     shape = scenario.shape()
     requests = {
-        name: _request(name, job.host_names(shape), shape)
+        name: _request(name, job.all_host_names(shape), shape)
         for job in scenario.job.programs
-        for name in job.host_names(shape)
+        for name in job.all_host_names(shape)
     }
     if requests:
         team.ask("open_gateway", requests.__getitem__, hosts=requests)
-        world.mark_with_ecn(requests)
+        world.connect_programs(requests)
 
 
 def _request(name: str, hosts: Sequence[str], shape: Shape) -> dict[str, Any]:

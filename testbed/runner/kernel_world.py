@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mrc_testbed.testbed.calibration import budget_warnings
@@ -16,11 +16,13 @@ from mrc_testbed.testbed.runner.awake import AwakeCpus
 from mrc_testbed.testbed.runner.captures import Captures
 from mrc_testbed.testbed.runner.daemon import DaemonProcess
 from mrc_testbed.testbed.runner.environment import describe
+from mrc_testbed.testbed.runner.exec_server import ExecServer
 from mrc_testbed.testbed.runner.fidelity import MachineWatch
 from mrc_testbed.testbed.runner.kernel_taps import KernelTaps
 from mrc_testbed.testbed.runner.link_lateness import LinkLateness
 from mrc_testbed.testbed.runner.loop import Loop, RealTimeLoop
 from mrc_testbed.testbed.runner.options import path_order_warnings, path_order_words, switch_words
+from mrc_testbed.testbed.runner.program_spec import Place
 from mrc_testbed.testbed.runner.world import OnEvent
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
@@ -79,9 +81,15 @@ class KernelWorld:
         """That of its node."""
         return self._fabric.network(host)
 
-    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
-        """By a feature of the routes to their addresses."""
-        self._fabric.mark_with_ecn(hosts)
+    def connect_programs(self, hosts: Iterable[str]) -> None:
+        """By routes, cables and a file of this sandbox."""
+        self._fabric.connect_programs(hosts)
+
+    def exec_server(
+        self, places: Mapping[str, Place], beside: Callable[[str], int | None], recorder: Recorder
+    ) -> ExecServer:
+        """In the sandbox's own folder."""
+        return ExecServer(places, beside, self, self.loop, recorder)
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps in the kernel."""

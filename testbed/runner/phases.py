@@ -29,13 +29,13 @@ from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
 from mrc_testbed.testbed.runner.program_files import COPIES, program_records
-from mrc_testbed.testbed.runner.program_spec import hosts_file, program_specs
+from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
-from mrc_testbed.testbed.runner.world import CaptureSet, World
+from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.scenario.model.transports import PathRoutes
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
@@ -112,6 +112,7 @@ class Phases:
         self._injector: Injector
         self._measurement: Measurement
         self._programs: RunningPrograms
+        self._exec: ExecClients | None = None
         self._captures: CaptureSet | None = None
 
     def run_all(self) -> None:
@@ -183,8 +184,10 @@ class Phases:
         )
         scenario, recorder, on_event = self._job.scenario, self._recorder, self._measurement.on_event
         specs = program_specs(scenario, self._job.folder / COPIES)
-        self._programs = RunningPrograms(specs, hosts_file(scenario), self._loop, recorder, self._progress, on_event)
+        self._programs = RunningPrograms(specs, self._loop, recorder, self._progress, on_event)
         self._measurement.programs = self._programs if specs else None
+        places = places_of(scenario, self._job.folder / COPIES)
+        self._exec = self._world.exec_server(places, self._programs.process_on, recorder)
         if self._job.audience:
             self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)
 
@@ -265,6 +268,8 @@ class Phases:
 
     def tear_down(self) -> None:
         """Collect the final figures and stop the daemons. The namespaces end with this process."""
+        if self._exec:
+            self._exec.close()
         self._measurement.final_figures(self._team)
         self._team.stop()
         self._team.close()

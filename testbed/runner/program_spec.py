@@ -1,74 +1,100 @@
-"""What each program of the user is started with: its command, files, environment and names of hosts. Pure but for the
-look at which command is there."""
+"""What each program of the user is started with: its command, files, environment and limits. Pure but for the look at
+which command is there."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.hosts.scratch import HOME, TMP, WORK
+from mrc_testbed.hosts.scratch import HOME, PRIVATE, SOCKET, TMP, WORK
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.isolated import PLACE, isolated_python
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.programs import Programs
+from mrc_testbed.testbed.scenario.model.programs import MEMORY_BYTES, Programs
 from mrc_testbed.testbed.scenario.model.workloads import NamedPrograms
-from mrc_testbed.topos.names import parse_host
-from mrc_testbed.topos.overlay import DEVICE, ipv4, ipv6
+from mrc_testbed.topos.names import host_name, parse_host
+from mrc_testbed.topos.overlay import DEVICE, ipv4
+from mrc_testbed.topos.shape import Shape
 
 DISK_BYTES = 256 << 20
 """Of /tmp, the scratch folder in it included, and of /dev/shm."""
 MASTER_PORT = "29500"
 """As torchrun's."""
+SOCKET_VARIABLE = "MRC_EXEC"
+"""Names the socket by which a program starts another one on any host (exec_server.py)."""
 _OUR_OWN = ("PYTHONSAFEPATH", "PYTHONPATH", "PYTHONHOME")
 """Variables of this process that are not for programs of others."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramSpec:
-    """One process to be started. `files`: name in the scratch folder, and where it is copied from."""
+class Place:
+    """What a process finds on a host. `files`: name in the scratch folder, and where it is copied from."""
 
     host: str
+    environment: Mapping[str, str]
+    files: tuple[tuple[str, str], ...] = ()
+    memory_bytes: int = MEMORY_BYTES
+
+    def request(self, command: Sequence[str]) -> dict[str, Any]:
+        """What hosts/launch.py reads to become a command, but for descriptors."""
+        return {
+            "name": self.host,
+            "files": self.files,
+            "keep": _kept(command[0], self.environment["PATH"]),
+            "disk_bytes": DISK_BYTES,
+            "memory_bytes": self.memory_bytes,
+            "command": command,
+            "environment": dict(self.environment),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """A program to be started."""
+
+    place: Place
     job: str
     entry: Programs
-    environment: Mapping[str, str]
-    files: tuple[tuple[str, str], ...]
+
+    @property
+    def host(self) -> str:
+        """Where it runs."""
+        return self.place.host
 
     @property
     def command(self) -> tuple[str, ...]:
         """The program and its arguments."""
         return self.entry.command_of(self.host)
 
-    def as_json(self, hosts: str) -> dict[str, Any]:
-        """What hosts/launch.py reads, but for descriptors. `hosts`: the text of /etc/hosts."""
-        return {
-            "name": self.host,
-            "hosts": hosts,
-            "files": self.files,
-            "keep": _kept(self.command[0], self.environment["PATH"]),
-            "disk_bytes": DISK_BYTES,
-            "memory_bytes": self.entry.memory_bytes,
-            "command": self.command,
-            "environment": dict(self.environment),
-        }
-
 
 def program_specs(scenario: Scenario, files: Path) -> list[ProgramSpec]:
     """Every program of a scenario, by job and rank. `files`: the folder of their files."""
-    shape = scenario.shape()
+    shape, places = scenario.shape(), places_of(scenario, files)
     return [
-        _spec(job, host, rank, job.host_names(shape), files)
+        ProgramSpec(places[host], job.name, job.entry)
         for job in scenario.job.programs
-        for rank, host in enumerate(job.host_names(shape))
+        for host in job.host_names(shape)
     ]
 
 
-def _spec(job: NamedPrograms, host: str, rank: int, hosts: tuple[str, ...], files: Path) -> ProgramSpec:
-    number, entry = parse_host(host) or 0, job.entry
+def places_of(scenario: Scenario, files: Path) -> dict[str, Place]:
+    """Every host of the fabric. Those that programs reach have their files, variables and limits."""
+    shape = scenario.shape()
+    found = {name: Place(name, _environment(name, {})) for name in map(host_name, range(shape.hosts))}
+    for job in scenario.job.programs:
+        sources = tuple((name, str((files / name).absolute())) for name in job.entry.files)
+        for host in job.all_host_names(shape):
+            more = {**_of_job(host, job, shape), **dict(job.entry.env)}
+            found[host] = Place(host, _environment(host, more), sources, job.entry.memory_bytes)
+    return found
+
+
+def _environment(host: str, more: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OUR_OWN}
     ours = {
         "PATH": f"{Path(isolated_python()[0]).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -76,31 +102,28 @@ def _spec(job: NamedPrograms, host: str, rank: int, hosts: tuple[str, ...], file
         "TMPDIR": str(TMP),
         "PWD": str(WORK),
         "PYTHONUNBUFFERED": "1",
+        SOCKET_VARIABLE: str(SOCKET),
         "MRC_HOST": host,
-        "MRC_ADDRESS": ipv4(number),
-        "MRC_RANK": str(rank),
-        "MRC_WORLD_SIZE": str(len(hosts)),
+    }
+    return {**kept, **ours, **more}
+
+
+def _of_job(host: str, job: NamedPrograms, shape: Shape) -> dict[str, str]:
+    """What launchers of training jobs set, and our own. A host without a program of the job has no rank."""
+    ranks, hosts = job.host_names(shape), job.all_host_names(shape)
+    rank = {name: str(ranks.index(host)) for name in ("MRC_RANK", "RANK")} if host in ranks else {}
+    return {
+        "MRC_ADDRESS": ipv4(parse_host(host) or 0),
+        "MRC_WORLD_SIZE": str(len(ranks)),
         "MRC_HOSTS": ",".join(hosts),
-        "RANK": str(rank),
-        "WORLD_SIZE": str(len(hosts)),
+        **rank,
+        "WORLD_SIZE": str(len(ranks)),
         "LOCAL_RANK": "0",
-        "MASTER_ADDR": hosts[0],
+        "MASTER_ADDR": ranks[0],
         "MASTER_PORT": MASTER_PORT,
         "GLOO_SOCKET_IFNAME": DEVICE,
         "NCCL_SOCKET_IFNAME": DEVICE,
     }
-    sources = tuple((name, str((files / name).absolute())) for name in entry.files)
-    return ProgramSpec(host, job.name, entry, {**kept, **ours, **dict(entry.env)}, sources)
-
-
-def hosts_file(scenario: Scenario) -> str:
-    """The text of /etc/hosts: every host of the fabric by its addresses on the device."""
-    rows = [
-        f"{address}\th{number}\n"
-        for number in range(scenario.shape().hosts)
-        for address in (ipv4(number), ipv6(number))
-    ]
-    return "".join(["127.0.0.1\tlocalhost\n", "::1\tlocalhost\n", *rows])
 
 
 def require_commands(specs: list[ProgramSpec]) -> None:
@@ -108,14 +131,14 @@ def require_commands(specs: list[ProgramSpec]) -> None:
     for spec in specs:
         name = spec.command[0]
         own = name.removeprefix("./") in spec.entry.files
-        if not own and shutil.which(name, path=spec.environment["PATH"]) is None:
+        if not own and shutil.which(name, path=spec.place.environment["PATH"]) is None:
             fix = "install it, name it with its folder, or list it in `files`"
             raise UsageError(f"{spec.job}: {spec.host} cannot run {name}: there is no such command; {fix}")
 
 
 def _kept(command: str, path: str) -> list[str]:
-    """Folders in /tmp that the program still sees, as what it consists of is in them."""
+    """Folders that the program still sees: that of the run's socket, and those in /tmp of what it consists of."""
     found = shutil.which(command, path=path) or ""
     needed = [PLACE, sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(found)) if found else ""]
     parts = [Path(each).parts for each in needed]
-    return sorted({str(TMP / part[2]) for part in parts if part[:2] == TMP.parts and len(part) > 2})
+    return sorted({str(PRIVATE), *(str(TMP / part[2]) for part in parts if part[:2] == TMP.parts and len(part) > 2)})

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
 from mrc_testbed.testbed.runner.events import Note
+from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Readable
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_output import Output
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
@@ -25,33 +24,11 @@ OUTPUTS = "programs"
 """Folder in a run folder with the output of every program."""
 GRACE_NS = 5 * 10**9
 """After one program of a job failed, the others have this time to end by themselves."""
-_KILL_NS = 10**9
-"""From SIGTERM to SIGKILL."""
 _READ_BYTES = 1 << 16
 _REST_NS = 20_000_000
 """A program that prints without end is read once in this time, and waits meanwhile."""
 
 OnEvent = Callable[[str, dict[str, Any]], None]
-
-
-class _Readable:
-    """A descriptor, as the loop wants one."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-
-class NetworkOf(Protocol):
-    """The fabric: where hosts have their networks."""
-
-    def network(self, host: str) -> int:
-        """A descriptor of the network namespace of a host; the caller closes it."""
 
 
 class RunningPrograms:
@@ -60,7 +37,6 @@ class RunningPrograms:
     def __init__(
         self,
         specs: list[ProgramSpec],
-        hosts_file: str,
         loop: Loop,
         recorder: Recorder,
         progress: Progress,
@@ -70,7 +46,6 @@ class RunningPrograms:
         self._recorder = recorder
         self._progress = progress
         self._on_event = on_event
-        self._hosts_file = hosts_file
         self._specs = specs
         self._running: list[_Running] = []
         self._start_ns = 0
@@ -78,12 +53,8 @@ class RunningPrograms:
     def prepare(self, fabric: NetworkOf) -> None:
         """Start all processes up to the point at which they become the programs."""
         for spec in self._specs:
-            network = fabric.network(spec.host)
-            try:
-                output = Output(self._recorder.binary(f"{OUTPUTS}/{spec.host}.log"))
-                self._running.append(_Running(spec, network, self._hosts_file, output))
-            finally:
-                os.close(network)
+            output = Output(self._recorder.binary(f"{OUTPUTS}/{spec.host}.log"))
+            self._running.append(_Running(spec, fabric, output))
 
     def start_at(self, start_ns: int) -> None:
         """Let them go at this time."""
@@ -92,12 +63,17 @@ class RunningPrograms:
     def _start(self) -> None:
         self._start_ns = self._loop.now_ns()
         for one in self._running:
-            one.go()
+            one.launched.go()
             self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
-            self._loop.watch(one.end, lambda one=one: self._ended(one))  # type: ignore[misc, arg-type]
+            self._loop.watch(one.launched.end, lambda one=one: self._ended(one))  # type: ignore[misc, arg-type]
             timeout_ns = one.spec.entry.timeout_ns
             late = f"was killed: it was not done within its timeout of {timeout_ns / 1e9:g} s"
             self._loop.at(self._start_ns + timeout_ns, lambda one=one, late=late: self._kill(one, late))  # type: ignore[misc]
+
+    def process_on(self, host: str) -> int | None:
+        """The process of the program that runs there now."""
+        running = (one for one in self._running if one.spec.host == host and self._start_ns and not one.ended)
+        return next((one.launched.process.pid for one in running), None)
 
     @property
     def over(self) -> bool:
@@ -112,7 +88,7 @@ class RunningPrograms:
         """End what is left."""
         for one in self._running:
             if not one.ended:
-                one.signal(signal.SIGKILL)
+                one.launched.signal(signal.SIGKILL)
                 self._ended(one)
 
     def _read(self, one: _Running) -> None:
@@ -149,10 +125,8 @@ class RunningPrograms:
 
     def _ended(self, one: _Running) -> None:
         one.ended = True
-        self._loop.forget(one.end)  # type: ignore[arg-type]
-        _, waited, usage = os.wait4(one.process.pid, 0)
-        status = one.process.returncode = os.waitstatus_to_exitcode(waited)
-        one.signal(signal.SIGKILL)  # what it has left behind in its group
+        self._loop.forget(one.launched.end)  # type: ignore[arg-type]
+        status, cpu_ns = one.launched.reap()
         if not one.rests and not one.silent:
             self._forget_output(one)
         with contextlib.suppress(BlockingIOError):
@@ -160,8 +134,7 @@ class RunningPrograms:
                 self._take(one, one.output.take(data))
         self._take(one, one.output.close())
         one.output_end.close()
-        one.end.close()
-        self._note(one, status, round((usage.ru_utime + usage.ru_stime) * 1e9))
+        self._note(one, status, cpu_ns)
 
     def _note(self, one: _Running, status: int, cpu_ns: int) -> None:
         spec = one.spec
@@ -187,8 +160,7 @@ class RunningPrograms:
         if one.ended or one.killed:
             return
         one.killed = why
-        one.signal(signal.SIGTERM)
-        self._loop.at(self._loop.now_ns() + _KILL_NS, lambda: None if one.ended else one.signal(signal.SIGKILL))
+        one.launched.terminate(self._loop)
 
     def _forget_output(self, one: _Running) -> None:
         one.silent = True
@@ -198,7 +170,7 @@ class RunningPrograms:
 class _Running:
     """One process. `killed`: why the run ended it."""
 
-    def __init__(self, spec: ProgramSpec, network: int, hosts_file: str, output: Output) -> None:
+    def __init__(self, spec: ProgramSpec, fabric: NetworkOf, output: Output) -> None:
         self.spec = spec
         self.output = output
         self.step = re.compile(spec.entry.step) if spec.entry.step else None
@@ -207,34 +179,13 @@ class _Running:
         self.last_ns = 0
         self.killed = ""
         self.ended = self.rests = self.silent = False
-        go, self._go = os.pipe()
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
-        told = {**spec.as_json(hosts_file), "network": network, "go": go}
         try:
-            self.process = subprocess.Popen(
-                python_command("mrc_testbed.hosts.launch", json.dumps(told)),
-                stdin=subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=write_end,
-                pass_fds=(network, go),
-            )
+            self.launched = Launched(spec.place, spec.command, fabric, (subprocess.DEVNULL, write_end, write_end))
         finally:
-            os.close(go)
             os.close(write_end)
-        self.output_end = _Readable(read_end)
-        self.end = _Readable(os.pidfd_open(self.process.pid))
-
-    def go(self) -> None:
-        """Become the program."""
-        with contextlib.suppress(BrokenPipeError):  # it could not be prepared, and has said so
-            os.write(self._go, b"g")
-        os.close(self._go)
-
-    def signal(self, number: signal.Signals) -> None:
-        """To it and all of its group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
+        self.output_end = Readable(read_end)
 
     def figures_in(self, line: str) -> Iterator[tuple[str, float]]:
         """The figures that a line gives, by name. What is no number is none."""

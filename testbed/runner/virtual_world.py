@@ -107,8 +107,11 @@ class VirtualWorld:
         """There is none."""
         raise FabricError(host, "enter its network", "virtual time has no kernel")
 
-    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
-        """There is no TCP."""
+    def connect_programs(self, hosts: Iterable[str]) -> None:
+        """There are none."""
+
+    def exec_server(self, *_: object) -> None:
+        """There is no process on a host."""
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> Captures:
         """Taps at ports, which cost time only while they listen."""

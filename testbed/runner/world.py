@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.program_spec import Place
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.testbed.switching.interface import FabricLike
@@ -58,6 +59,13 @@ class CaptureSet(Protocol):
         """Stop and write what is left. Raises RunError."""
 
 
+class ExecClients(Protocol):
+    """What somebody has started on hosts of a run that is going on."""
+
+    def close(self) -> None:
+        """End it, and let nobody start more."""
+
+
 class World(Protocol):
     """Where a run happens. `loop` has its clock; `options` are the parts of the fabric that the plan leaves open."""
 
@@ -79,8 +87,14 @@ class World(Protocol):
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
 
-    def mark_with_ecn(self, hosts: Iterable[str]) -> None:
-        """Have TCP between programs on these hosts negotiate ECN. Raises FabricError."""
+    def connect_programs(self, hosts: Iterable[str]) -> None:
+        """What programs on these hosts find beside the device: names, ECN, a management network. Raises FabricError."""
+
+    def exec_server(
+        self, places: Mapping[str, Place], beside: Callable[[str], int | None], recorder: Recorder
+    ) -> ExecClients | None:
+        """Lets others start commands on hosts, from now on; None where none can run. `places`: every host. `beside`:
+        the process of the program that runs on one now."""
 
     def captures(self, wanted: Iterable[LinkCapture], recorder: Recorder) -> CaptureSet:
         """Captures on links of the fabric that was built. Raises FabricError, RunError."""

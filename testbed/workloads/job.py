@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,12 @@ class JobPlan:
     def rank_of(self, host: int) -> int:
         """The rank of a host. Raises ValueError if it takes no part."""
         return self.ranks.index(host)
+
+
+def only_hosts(hosts: Iterable[int]) -> JobPlan:
+    """Hosts that take part without a program of their own."""
+    ranks = tuple(hosts)
+    return JobPlan((), {host: [] for host in ranks}, ranks)
 
 
 def merged(plans: Sequence[JobPlan]) -> JobPlan:

@@ -40,20 +40,21 @@ def gateway_qp(src: int, dst: int) -> str:
 
 @dataclass(frozen=True)
 class ProgramJob(StepJob):
-    """`timeout_ns`: the programs are ended after this; how long they take nobody can know before. `ring`: bytes of the
-    ring of each QP."""
+    """`timeout_ns`: the programs are ended after this; how long they take nobody can know before. `network`: the hosts
+    that reach each other, with a program or without. `ring`: bytes of the ring of each QP."""
 
     timeout_ns: int = 0
+    network: tuple[int, ...] = ()
     ring: int = 0
 
     def qps(self) -> Iterator[QpSpec]:
         """One a direction between any two hosts."""
-        return (QpSpec(gateway_qp(src, dst), src, dst, self.ring) for src, dst in permutations(self.hosts, 2))
+        return (QpSpec(gateway_qp(src, dst), src, dst, self.ring) for src, dst in permutations(self.network, 2))
 
     @property
     def memory_bytes(self) -> int:
         """Both ends of each ring."""
-        return 2 * self.ring * len(self.hosts) * (len(self.hosts) - 1)
+        return 2 * self.ring * len(self.network) * (len(self.network) - 1)
 
     def plan(self) -> JobPlan:
         """The QPs; daemons have no program of their own to run."""

@@ -24,7 +24,7 @@ OF_THE_KERNEL = {
     "mrc_testbed.hosts.forker",
     "mrc_testbed.hosts.gateway.tun",
     "mrc_testbed.hosts.launch",
-    *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "shell")),
+    *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "execute", "shell")),
     *(
         f"mrc_testbed.testbed.fabric.{name}"
         for name in (
@@ -41,6 +41,7 @@ OF_THE_KERNEL = {
                 "mininet_parts",
                 "node_shell",
                 "nodes",
+                "overlay",
                 "path_order",
                 "port_program",
                 "prompt",
@@ -49,7 +50,10 @@ OF_THE_KERNEL = {
             *("readback", "readback_queues", "readback_text", "running", "sandbox", "tap", "trials"),
         )
     ),
-    *(f"mrc_testbed.testbed.runner.{name}" for name in ("daemon", "fidelity", "kernel_taps", "kernel_world")),
+    *(
+        f"mrc_testbed.testbed.runner.{name}"
+        for name in ("daemon", "exec_server", "fidelity", "kernel_taps", "kernel_world")
+    ),
     # The server of the live view gets files through Unix sockets.
     *(
         f"mrc_testbed.testbed.web.{name}"

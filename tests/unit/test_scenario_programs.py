@@ -26,7 +26,7 @@ def load(folder: Path, programs: str, rest: str = "") -> Scenario:
         ('{command: "echo \'a"}', "command: is no command line: no closing quotation"),
         ("{command: 7}", "command: must be a command line"),
         ("{command: ls, commands: {h0: ls}}", "has `command` and also `commands`; write one of them"),
-        ("{commands: {h0: ls}, hosts: all}", "`commands` names its hosts; remove this key"),
+        ("{commands: {h0: ls}, hosts: [h1, h2]}", "commands.h0: h0 is not in `hosts`; add it there"),
         ("{commands: {h7: ls}}", "commands.h7: there is no host 'h7'"),
         ("{command: ls, files: [/etc/passwd]}", "files.0: '/etc/passwd' is outside the folder of the scenario"),
         ("{command: ls, files: [a/../../b]}", "files.0: 'a/../../b' is outside the folder of the scenario"),

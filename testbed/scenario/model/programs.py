@@ -146,7 +146,11 @@ class Programs(StepEntry):
         tuple[tuple[str, tuple[str, ...]], ...],
         PlainValidator(_commands),
         WithJsonSchema({"type": "object", "additionalProperties": _COMMAND_SCHEMA, "minProperties": 1}),
-    ] = Field(default=(), description="by host, in place of `command`", examples=["{h0: iperf3 -s, h4: iperf3 -c h0}"])
+    ] = Field(
+        default=(),
+        description="by host, in place of `command`; other `hosts` only have `mrc0`",
+        examples=["{h0: iperf3 -s, h4: iperf3 -c h0}"],
+    )
     files: Annotated[tuple[str, ...], PlainValidator(_files), WithJsonSchema(_TEXTS)] = Field(
         default=(), description="beside the scenario, copied to each host", examples=["[train.py]"]
     )
@@ -187,8 +191,6 @@ class Programs(StepEntry):
             raise refuse("has `command` and also `commands`; write one of them", key="commands")
         if "command" not in raw and "commands" not in raw:
             raise refuse("the key 'command' is missing; write for example `command: python3 train.py`")
-        if "commands" in raw and "hosts" in raw:
-            raise refuse("`commands` names its hosts; remove this key", key="hosts")
         if "steps" in raw and "step" not in raw:
             raise refuse("needs `step`, the line that ends one, such as step: 'step (\\d+) done'", key="steps")
         return raw
@@ -211,8 +213,13 @@ class Programs(StepEntry):
         yield from ()
 
     def host_names(self, shape: Shape) -> tuple[str, ...]:
-        """The hosts that take part, by rank."""
+        """The hosts that run one, by rank."""
         return tuple(host for host, _ in self.commands) or super().host_names(shape)
+
+    def all_host_names(self, shape: Shape) -> tuple[str, ...]:
+        """The hosts that programs reach: those of `hosts`, with a command or without."""
+        named = self.commands and "hosts" not in self.model_fields_set
+        return self.host_names(shape) if named else super().all_host_names(shape)
 
     def command_of(self, host: str) -> tuple[str, ...]:
         """What a host runs."""
@@ -225,7 +232,16 @@ class Programs(StepEntry):
 
     def job(self, shape: Shape, first_rank: int = 0) -> ProgramJob:
         """The job; `first_rank`: how many ranks the jobs before it have."""
-        numbers = tuple(parse_host(name) for name in self.host_names(shape))
-        hosts = tuple(number for number in numbers if number is not None)
-        steps, ring = max(1, self.step_count), ring_bytes(shape)
-        return ProgramJob(hosts, steps, (), first_rank=first_rank, timeout_ns=self.timeout_ns, ring=ring)
+        return ProgramJob(
+            _numbers(self.host_names(shape)),
+            max(1, self.step_count),
+            (),
+            first_rank=first_rank,
+            timeout_ns=self.timeout_ns,
+            network=_numbers(self.all_host_names(shape)),
+            ring=ring_bytes(shape),
+        )
+
+
+def _numbers(names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(number for number in map(parse_host, names) if number is not None)

@@ -5,23 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from mrc_testbed.testbed.scenario.model.flow_models import Latency
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.fields import MAX_QPS
 from mrc_testbed.testbed.transports import registry
 
 QPS = "qps"
+_WITH_ONE = (Latency.kind, Programs.kind)
 
 
 def spread_qps(data: Any) -> None:
     """Writes the number of QPs, where it is a possible one, into each flow and collective of raw data, in place.
 
-    `latency` keeps its one: it sends a message at a time. Over TCP `tcp.connections` stands for them.
+    `latency` keeps its one: it sends a message at a time. Programs have one to each peer, which keeps their packets in
+    order. Over TCP `tcp.connections` stands for them.
     """
     qps, workload = _qps(data), data.get("workload")
     if type(qps) is not int or not 1 <= qps <= MAX_QPS or not isinstance(workload, list):
         return
     for item in workload:
         for kind, entry in item.items() if isinstance(item, dict) else ():
-            if isinstance(entry, dict) and kind != Latency.kind:
+            if isinstance(entry, dict) and kind not in _WITH_ONE:
                 _set(entry, qps)
 
 

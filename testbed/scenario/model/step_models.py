@@ -202,6 +202,10 @@ class StepEntry(Model, ABC):
 
     def host_names(self, shape: Shape) -> tuple[str, ...]:
         """The hosts that take part, by rank."""
+        return self.all_host_names(shape)
+
+    def all_host_names(self, shape: Shape) -> tuple[str, ...]:
+        """Hosts that take part in any way."""
         return self.hosts or tuple(host_name(index) for index in range(shape.hosts))
 
     def job(self, shape: Shape, first_rank: int = 0) -> StepJob:

@@ -23,7 +23,7 @@ from mrc_testbed.testbed.scenario.model.step_models import (
 from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.one_key import OneKey
 from mrc_testbed.testbed.workloads.flows import Flow, flows_ns, plan_flows
-from mrc_testbed.testbed.workloads.job import JobPlan, merged
+from mrc_testbed.testbed.workloads.job import JobPlan, merged, only_hosts
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
@@ -97,6 +97,10 @@ class NamedPrograms:
         """The hosts that run one, by rank."""
         return self.entry.host_names(shape)
 
+    def all_host_names(self, shape: Shape) -> tuple[str, ...]:
+        """The hosts that they reach."""
+        return self.entry.all_host_names(shape)
+
     @property
     def figures(self) -> tuple[str, ...]:
         """What they print, by name."""
@@ -163,9 +167,9 @@ class Workload:
 
     def host_names(self, shape: Shape) -> tuple[str, ...]:
         """The hosts that take part: by rank, then those that only send or receive."""
-        ranks = self.ranks(shape)
+        reached = (name for job in self.programs for name in job.all_host_names(shape))
         others = self.flows.host_names(shape) if self.flows else ()
-        return (*ranks, *(name for name in others if name not in ranks))
+        return tuple(dict.fromkeys((*self.ranks(shape), *reached, *others)))
 
     def pairs(self, shape: Shape) -> Iterator[tuple[str, str]]:
         """Who sends to whom."""
@@ -181,7 +185,9 @@ class Workload:
     def plan_job(self, plan: Plan) -> JobPlan:
         """The program of each rank, and the QPs between them."""
         plans = [job.steps(plan.shape).plan() for job in self.jobs]
-        return merged([*plans, self.flows.plan_job(plan)] if self.flows else plans)
+        flows = [self.flows.plan_job(plan)] if self.flows else []
+        reached = [only_hosts(job.entry.job(plan.shape).network) for job in self.programs]
+        return merged([*plans, *flows, *reached])
 
 
 def workload_of(steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape) -> Workload:

@@ -37,7 +37,7 @@ def _shared_hosts(entries: Mapping[int, StepEntry], plan: Plan) -> Iterator[Mist
     """A rank program has one job of steps. The first host of a job that another one has too is named."""
     taken: dict[str, int] = {}
     for index, entry in entries.items():
-        names = entry.host_names(plan.shape)
+        names = entry.all_host_names(plan.shape)
         shared = next((place for place, name in enumerate(names) if name in taken), None)
         if shared is not None:
             where: KeyPath = ("workload", index, entry.kind)

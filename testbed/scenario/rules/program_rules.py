@@ -31,6 +31,8 @@ def broken_programs(file: Readable, plan: Plan | None, folder: Path | None) -> I
         for host, _ in entry.commands if plan else ():
             if plan and host not in plan.host_by_name:
                 yield Mistake((*where, "commands", host), no_host(host, list(plan.host_by_name)), at_key=True)
+            elif entry.hosts and host not in entry.hosts:
+                yield Mistake((*where, "commands", host), f"{host} is not in `hosts`; add it there", at_key=True)
         for place, name in enumerate(entry.files if folder else ()):
             if folder and (wrong := _wrong_file(folder, name)):
                 yield Mistake((*where, "files", place), wrong)

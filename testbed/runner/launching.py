@@ -1,0 +1,98 @@
+"""Starting a process on a host: in its network, by hosts/launch.py; and ending it with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Protocol
+
+from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.program_spec import Place
+
+KILL_NS = 10**9
+"""From SIGTERM to SIGKILL."""
+
+
+class Readable:
+    """A descriptor, as the loop wants one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        """Its number."""
+        return self._descriptor
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._descriptor)
+
+
+class NetworkOf(Protocol):
+    """The fabric: where hosts have their networks."""
+
+    def network(self, host: str) -> int:
+        """A descriptor of the network namespace of a host; the caller closes it."""
+
+
+class Launched:
+    """A process that becomes a command once it may go. `streams`: its input, output and errors. `beside`: the process
+    whose folders it shares; None: it gets its own. `end` is readable when it has ended. Raises OSError."""
+
+    def __init__(
+        self, place: Place, command: Sequence[str], fabric: NetworkOf, streams: Sequence[int], beside: int | None = None
+    ) -> None:
+        go, self._go = os.pipe()
+        with contextlib.ExitStack() as ours:
+            ours.callback(os.close, go)
+            network = fabric.network(place.host)
+            ours.callback(os.close, network)
+            mounts = None
+            if beside is not None:
+                mounts = os.open(f"/proc/{beside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+                ours.callback(os.close, mounts)
+            told = {**place.request(command), "network": network, "go": go, "mounts": mounts}
+            stdin, stdout, stderr = streams
+            self.process = subprocess.Popen(
+                python_command("mrc_testbed.hosts.launch", json.dumps(told)),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=[each for each in (network, go, mounts) if each is not None],
+            )
+        self.end = Readable(os.pidfd_open(self.process.pid))
+
+    def go(self) -> None:
+        """Become the command."""
+        with contextlib.suppress(BrokenPipeError):  # it could not be prepared, and has said so
+            os.write(self._go, b"g")
+        os.close(self._go)
+
+    def signal(self, number: int) -> None:
+        """To it and all of its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def terminate(self, loop: Loop) -> None:
+        """SIGTERM, and SIGKILL where that does not help."""
+        self.signal(signal.SIGTERM)
+        loop.at(loop.now_ns() + KILL_NS, lambda: None if self.ended else self.signal(signal.SIGKILL))
+
+    @property
+    def ended(self) -> bool:
+        """It was reaped."""
+        return self.process.returncode is not None
+
+    def reap(self) -> tuple[int, int]:
+        """Its status, negative for a signal, and the CPU time in ns that it and its children took. What it has left
+        behind in its group is killed."""
+        _, waited, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(waited)
+        self.signal(signal.SIGKILL)
+        self.end.close()
+        return self.process.returncode, round((usage.ru_utime + usage.ru_stime) * 1e9)
