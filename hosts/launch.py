@@ -6,11 +6,11 @@ or null, `name` of the host, `files` pairs of name and source, `keep` folders be
 `disk_bytes` the room of /tmp and of /dev/shm, `memory_bytes`, `command`, `environment`. The program begins when a byte
 comes through `go`; at its end without one nothing is run.
 
-/tmp, /dev/shm and the scratch folder are the program's own and go with it. It runs under SCHED_IDLE: whatever it does,
-endpoints get the CPU first. It keeps root's rights over its own network alone. What cannot be done is said in one line,
-with exit status 126, or 127 for a command that is not there.
+The machine has the host's name. /tmp, /dev/shm and the scratch folder are the program's own and go with it. It runs
+under SCHED_IDLE: whatever it does, endpoints get the CPU first. It keeps root's rights over its own network alone. What
+cannot be done is said in one line, with exit status 126, or 127 for a command that is not there.
 
-Source: mount_namespaces(7), sched(7), capabilities(7), credentials(7).
+Source: mount_namespaces(7), uts_namespaces(7), sched(7), capabilities(7), credentials(7).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ import ctypes
 import json
 import os
 import resource
+import socket
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mrc_testbed.hosts.scratch import HOME, TMP, WORK
 
-_CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
+_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWNET = 0x00020000, 0x04000000, 0x40000000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 _PR_CAPBSET_DROP = 24
 _TAKEN = (16, 17, 19, 20, 21, 22, 23, 24, 25, 27)
@@ -45,6 +46,8 @@ def main() -> NoReturn:
         os.setsid()
         _call("setns", spec["network"], _CLONE_NEWNET)
         os.close(spec["network"])
+        _call("unshare", _CLONE_NEWUTS)
+        socket.sethostname(spec["name"])
         if spec["mounts"] is None:
             sources = [(name, Path(source).read_bytes(), Path(source).stat().st_mode) for name, source in spec["files"]]
             _own_mounts(spec)

@@ -14,9 +14,11 @@ DEVICE = "mrc0"
 """The interface that has them."""
 MANAGEMENT = "mgmt0"
 """The interface of the management network."""
+MANAGEMENT_NETWORK = "10.65.0.0/16"
+MANAGEMENT_ROUTER = "10.65.255.254"
 NETWORK_4 = "10.64.0.0/16"
 NETWORK_6 = "fd00:3::/64"
-_MANAGED_4 = IPv4Address("10.65.0.0")
+_MANAGED_4 = IPv4Address(MANAGEMENT_NETWORK.partition("/")[0])
 _FIRST4 = IPv4Address(NETWORK_4.partition("/")[0])
 _FIRST6 = IPv6Address(NETWORK_6.partition("/")[0])
 

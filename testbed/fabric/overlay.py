@@ -8,7 +8,17 @@ from pathlib import Path
 
 from mrc_testbed.testbed.fabric.batch import IP, IP4, run_batch, run_batches
 from mrc_testbed.testbed.fabric.sandbox import network_of, show_instead
-from mrc_testbed.topos.overlay import DEVICE, MANAGEMENT, NETWORK_4, NETWORK_6, ipv4, management, names
+from mrc_testbed.topos.overlay import (
+    DEVICE,
+    MANAGEMENT,
+    MANAGEMENT_NETWORK,
+    MANAGEMENT_ROUTER,
+    NETWORK_4,
+    NETWORK_6,
+    ipv4,
+    management,
+    names,
+)
 from mrc_testbed.topos.plan import Host
 
 _HOSTS_FILE = Path("/etc/hosts")
@@ -36,28 +46,50 @@ def mark_with_ecn(pids: Mapping[Host, int]) -> None:
 def connect_management(pids: Mapping[Host, int]) -> None:
     """Connect these hosts by `mgmt0`. Raises FabricError.
 
-    A cable from each host to the network of this process, which routes between them and answers their questions for
-    each other's addresses (proxy ARP), so no bridge is needed.
+    A cable from each host to the network of this process, which routes between them. All neighbours are known, so
+    nobody asks for addresses, and no bridge is needed.
     """
     four, six = Path("/proc/sys/net/ipv4"), Path("/proc/sys/net/ipv6/conf")
-    made = [f"link add {_cable(host)} type veth peer name {MANAGEMENT} netns {pid}" for host, pid in pids.items()]
-    run_batch(IP, "the management network", os.getpid(), made)
+    run_batch(IP, "the management network", os.getpid(), [_cable_line(host, pid) for host, pid in pids.items()])
     (four / "ip_forward").write_text("1", encoding="ascii")
     for host, pid in pids.items():
-        (four / "conf" / _cable(host) / "proxy_arp").write_text("1", encoding="ascii")
-        (four / "neigh" / _cable(host) / "proxy_delay").write_text("0", encoding="ascii")
         (six / _cable(host) / "disable_ipv6").write_text("1", encoding="ascii")
         with network_of(pid, host.name):
             (six / MANAGEMENT / "disable_ipv6").write_text("1", encoding="ascii")
-    up = [f"link set {_cable(host)} up" for host in pids]
-    ways = [f"route add {management(host.index)}/32 dev {_cable(host)}" for host in pids]
-    run_batch(IP4, "the management network", os.getpid(), up + ways)
-    ends = {
-        host.name: [f"addr add {management(host.index)}/16 dev {MANAGEMENT}", f"link set {MANAGEMENT} up"]
-        for host in pids
-    }
-    run_batches(IP4, {host.name: pid for host, pid in pids.items()}, ends)
+    lines = [line for host in pids for line in _lines_here(host)]
+    run_batch(IP4, "the management network", os.getpid(), lines)
+    run_batches(IP4, {host.name: pid for host, pid in pids.items()}, {host.name: _lines_there(host) for host in pids})
+
+
+def _cable_line(host: Host, pid: int) -> str:
+    here, there = _macs(host)
+    return f"link add {_cable(host)} address {here} type veth peer name {MANAGEMENT} address {there} netns {pid}"
+
+
+def _lines_here(host: Host) -> list[str]:
+    device, address = f"dev {_cable(host)}", management(host.index)
+    return [
+        f"link set {device} up",
+        f"neigh add {address} lladdr {_macs(host)[1]} {device}",
+        f"route add {address}/32 {device}",
+    ]
+
+
+def _lines_there(host: Host) -> list[str]:
+    device, router = f"dev {MANAGEMENT}", MANAGEMENT_ROUTER
+    return [
+        f"addr add {management(host.index)}/16 {device} noprefixroute",
+        f"link set {device} up",
+        f"neigh add {router} lladdr {_macs(host)[0]} {device}",
+        f"route add {MANAGEMENT_NETWORK} via {router} {device} onlink src {management(host.index)}",
+    ]
 
 
 def _cable(host: Host) -> str:
-    return f"mgmt{host.index}"
+    return f"{MANAGEMENT[:-1]}{host.index}"
+
+
+def _macs(host: Host) -> tuple[str, str]:
+    """Of the end here, and of that in the host: local addresses (IEEE 802, bit 1 of the first byte)."""
+    low = f"{host.index >> 8 & 255:02x}:{host.index & 255:02x}"
+    return f"02:01:00:00:{low}", f"02:01:00:01:{low}"
