@@ -12,6 +12,7 @@ from typing import Any
 from mrc_testbed.testbed.checks.conservation import Gap
 from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.frame_balance import frame_gaps
+from mrc_testbed.testbed.checks.programs import cpu_shares
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
 from mrc_testbed.testbed.checks.scale import amount, number
@@ -82,7 +83,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     else:
         *figures, pressure = machine_figures(raw, record.scenario)
         if record.scenario.job.programs:
-            pressure = replace(pressure, limit=100.0, ok=True, why="")
+            figures.append(_programs_took(record))
         figures += [
             *_packets_late(record),
             *_late_on_links(raw),
@@ -98,7 +99,8 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:
-    """The machine's figures against the limits, most serious first and CPU pressure last."""
+    """The machine's figures against the limits, most serious first and CPU pressure last. With programs of the user
+    that one decides nothing."""
     hosts = scenario.host_names
     limit_ns, standstill_ns = _lateness_limits_ns(scenario.shape().rtt_ns)
     return (
@@ -109,12 +111,24 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "wall_clock_step_ns", limit_ns / 1e6, "ms", _number(1e-6)),
         _shaped_rate(raw),
-        _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100)),
+        _pressure(raw, decides=not scenario.job.programs),
     )
+
+
+def _pressure(raw: Mapping[str, Any], decides: bool) -> FidelityFigure:
+    figure = _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100))
+    return figure if decides else replace(figure, limit=None, ok=True, why="")
 
 
 def _shaped_rate(raw: Mapping[str, Any]) -> FidelityFigure:
     return _limited(raw, "shaped_rate_error", MAX_SHAPED_RATE_ERROR * 100, "%", _number(100))
+
+
+def _programs_took(record: RunRecord) -> FidelityFigure:
+    """For information: they run only while nobody else wants the CPU."""
+    shares = cpu_shares(record)
+    observed = sum(shares.values()) * 100 if shares else None
+    return FidelityFigure("CPU of programs", observed, None, "%", True)
 
 
 def _kernel_delay(record: RunRecord, raw: Mapping[str, Any]) -> tuple[FidelityFigure, ...]:

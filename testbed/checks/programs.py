@@ -49,6 +49,17 @@ def ends_of(record: RunRecord, hosts: Sequence[str]) -> Iterator[ProgramEnd]:
     return (one for one in record.programs if one.host in hosts)
 
 
+def cpu_shares(record: RunRecord) -> dict[str, float]:
+    """What the program of each host took of the CPU time that the machine had while programs ran; empty where that is
+    not known."""
+    cpus = record.environment.get("cpus")
+    spans = [(one.begin_ns, one.end_ns) for one in record.programs]
+    whole_ns = max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else 0
+    if not isinstance(cpus, int) or cpus < 1 or whole_ns < 1:
+        return {}
+    return {one.host: one.cpu_ns / (whole_ns * cpus) for one in record.programs}
+
+
 def printed_values(record: RunRecord, window: Window, metric: str) -> Sequence[float]:
     """What programs printed for a figure in the window, in order of time. Raises NoData if that was nothing."""
     hosts, inside = hosts_with_programs(record, window.scope), moments(record, window)

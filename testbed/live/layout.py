@@ -7,7 +7,7 @@ from typing import Any
 
 from mrc_testbed.testbed.live.planes import LABELS, LiveFrame, PlanePanel
 from mrc_testbed.testbed.live.rows import Row, Signs, StyledText, beside, cut, length, padded
-from mrc_testbed.testbed.runner.events import progress_text, seconds_text
+from mrc_testbed.testbed.runner.events import count_text, progress_text, seconds_text
 from mrc_testbed.topos.plan import Plan
 
 EVERY_S = 0.2
@@ -104,12 +104,13 @@ class Layout:
         row: Row = []
         if not (progress or steps or flows):
             row.append(StyledText(" ".join(frame["scenario"]["about"].split()), "dim"))
-        if progress or steps:
-            row += [*self._bar([progress] if progress and not steps else steps), StyledText(" ")]
+        works = [progress] if progress and not steps else steps
+        if sum(work["of"] for work in works):
+            row += [*self._bar(works), StyledText(" ")]
         for one in steps:
             last, worst = (seconds_text(one[key]) for key in ("last_s", "worst_s"))
             whose = f"{one['job']} " if one["job"] else ""
-            row.append(StyledText(f" {whose}step {one['done']}/{one['of']}  last {last}  worst {worst}"))
+            row.append(StyledText(f" {whose}step {count_text(one['done'], one['of'])}  last {last}  worst {worst}"))
         if progress and not steps:
             row.append(StyledText(f" {progress_text(progress['done'], progress['of'])}"))
         if flows:

@@ -28,7 +28,9 @@ VIRTUAL = Light("virtual", "no machine has to keep time")
 def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:
     """The same figures and limits as for the verdict, over the time so far. `raw`: the known part of fidelity.json;
     missing figures are ignored."""
-    known = [figure for figure in machine_figures(raw, scenario) if figure.observed is not None]
+    known = [
+        figure for figure in machine_figures(raw, scenario) if figure.observed is not None and figure.limit is not None
+    ]
     if not known:
         return UNKNOWN
     worst = max(known, key=_share)

@@ -22,6 +22,7 @@ from mrc_testbed.testbed.runner.events import (
     Note,
     PhaseBegins,
     PortsSampled,
+    ProgramsRun,
     RunEvent,
     StepsDone,
     Work,
@@ -69,7 +70,7 @@ class LiveModel:
                     handler(host, fields)
             case PortsSampled(t_ns, rows):
                 self._fabric.sample(t_ns, rows)
-            case StepsDone() | FlowsMoved():
+            case StepsDone() | FlowsMoved() | ProgramsRun():
                 self._work = event
                 if isinstance(event, StepsDone):
                     self._steps[event.job] = event

@@ -20,10 +20,12 @@ from mrc_testbed.testbed.expect import METRICS, Figure, Span, Window, parse_figu
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
 from mrc_testbed.testbed.report.packet_facts import drops_words
+from mrc_testbed.testbed.report.program_facts import greedy_program, has_steps, program_headline, program_line
 from mrc_testbed.testbed.report.random_targets import fault_title
 from mrc_testbed.testbed.report.transport_words import settings_words, transport_words
 from mrc_testbed.testbed.scenario import Entry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.topos.shape import MIN_RATE_BPS
 from mrc_testbed.topos.units import plural
@@ -115,11 +117,16 @@ def _stall(record: RunRecord, fault: str) -> str:
 
 
 def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
-    """Lines about the workload's speed, with their labels; two for each job of steps."""
+    """Lines about the workload's speed, with their labels; two for each job of steps. Nobody knows whom programs wait
+    for."""
     for job in record.scenario.jobs:
         whose = f" of {job.name}" if len(record.scenario.jobs) > 1 else ""
-        yield f"step time{whose}", step_line(record, job)
-        yield f"waiting{whose}", wait_line(record, job)
+        if isinstance(job.entry, Programs):
+            yield f"programs{whose}", program_line(record, job)
+        if has_steps(job):
+            yield f"step time{whose}", step_line(record, job)
+        if not isinstance(job.entry, Programs):
+            yield f"waiting{whose}", wait_line(record, job)
     if record.scenario.job.flows:
         yield "flows", flow_line(record)
 
@@ -160,7 +167,9 @@ def _title(stat: str) -> str:
 
 def headline(record: RunRecord) -> str:
     """The figures of the verdict line: `28 steps, P100 1.12 s, clean median 912 ms`, of each job; and of flows."""
-    parts = [_step_headline(record, job) for job in record.scenario.jobs]
+    parts = [
+        _step_headline(record, job) if has_steps(job) else program_headline(record, job) for job in record.scenario.jobs
+    ]
     return ", ".join([*parts, flow_headline(record)] if record.scenario.job.flows else parts)
 
 
@@ -168,8 +177,8 @@ def _step_headline(record: RunRecord, job: NamedJob) -> str:
     steps, wanted = steps_by_job(record)[job.name], job.entry.step_count
     whose = f"{job.name} " if len(record.scenario.jobs) > 1 else ""
     if not steps:
-        return f"{whose}0 of {wanted} steps"
-    count = f"{whose}{len(steps)} steps" if len(steps) == wanted else f"{whose}{len(steps)} of {wanted} steps"
+        return f"{whose}0 of {wanted} steps" if wanted else f"{whose}no step"
+    count = f"{whose}{len(steps)} steps" if wanted in (0, len(steps)) else f"{whose}{len(steps)} of {wanted} steps"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _known(record, parse_figure("step_time.median clean").of(scope_of(job.name)))
     return f"{count}, P100 {worst}, clean median {clean}"
@@ -185,7 +194,10 @@ def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
     if fidelity.caveat or not slow or fabric.port_rate_bps < 2 * MIN_RATE_BPS or not fabric.rtt_ns:
         return ""
     rate, rtt = format_rate(fabric.port_rate_bps // 2), format_duration(2 * fabric.rtt_ns)
-    why = f"{stolen_words(fidelity)}; " if fidelity.stolen and fidelity.stolen >= MUCH_STOLEN else ""
+    reasons = [greedy_program(record)]
+    if fidelity.stolen and fidelity.stolen >= MUCH_STOLEN:
+        reasons.append(stolen_words(fidelity))
+    why = "".join(f"{reason}; " for reason in reasons if reason)
     return f"{why}try a calmer machine, or half the load: --set fabric.port_rate={rate} --set fabric.rtt={rtt}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrc_testbed.testbed.faults.schedule import FaultStep
+from mrc_testbed.topos.units import plural
 
 _SHORT_S = 0.01
 _UNITS = (("s", 1), ("ms", 1e3), ("us", 1e6))
@@ -18,6 +19,11 @@ def seconds_text(seconds: float) -> str:
     if seconds >= _SHORT_S or not seconds:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
+
+def count_text(done: int, of: int) -> str:
+    """`3/60`; `3` where nobody knows how many there will be."""
+    return f"{done}/{of}" if of else f"{done}"
 
 
 def progress_text(done_s: float, of_s: float) -> str:
@@ -42,8 +48,8 @@ class WorkloadBegins:
 
 @dataclass(frozen=True, slots=True)
 class StepsDone:
-    """Number of steps of a job finished by every rank, and the duration of the last and the slowest. `job`: its name,
-    empty where it is the only one."""
+    """Number of steps of a job finished by every rank, and the duration of the last and the slowest. `of`: 0 where
+    nobody knows how many there will be. `job`: its name, empty where it is the only one."""
 
     done: int
     of: int
@@ -55,9 +61,8 @@ class StepsDone:
     def text(self) -> str:
         """One line of text that says it."""
         whose = f"{self.job} " if self.job else ""
-        return (
-            f"{whose}step {self.done}/{self.of}, last {seconds_text(self.last_s)}, worst {seconds_text(self.worst_s)}"
-        )
+        count = count_text(self.done, self.of)
+        return f"{whose}step {count}, last {seconds_text(self.last_s)}, worst {seconds_text(self.worst_s)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,23 @@ class FlowsMoved:
         rates = [rate / bps for rate in self.rates_bps]
         each = f", flows {min(rates):.1f} to {max(rates):.1f}" if len(rates) > 1 else ""
         return f"{progress_text(self.done, self.of)}, {sum(rates):.1f} {unit}{each}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramsRun:
+    """Programs of the user after `done` of at most `of` seconds: how many run, and what they printed last."""
+
+    done: float
+    of: float
+    running: int
+    printed: tuple[tuple[str, str, float], ...] = ()
+    """Figure, host, value."""
+
+    @property
+    def text(self) -> str:
+        """One line of text that says it."""
+        told = "".join(f", {figure} {value:g} of {host}" for figure, host, value in self.printed)
+        return f"{progress_text(self.done, self.of)} at most, {plural(self.running, 'program')} running{told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +144,5 @@ class MachineSeen:
     figures: Mapping[str, Any]
 
 
-Work = StepsDone | FlowsMoved
+Work = StepsDone | FlowsMoved | ProgramsRun
 RunEvent = PhaseBegins | WorkloadBegins | Work | FaultDone | Note | DaemonEvent | PortsSampled | MachineSeen

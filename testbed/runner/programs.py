@@ -12,7 +12,7 @@ from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
-from mrc_testbed.testbed.runner.events import Note
+from mrc_testbed.testbed.runner.events import Note, ProgramsRun
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Readable
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_output import Output
@@ -24,6 +24,7 @@ OUTPUTS = "programs"
 """Folder in a run folder with the output of every program."""
 GRACE_NS = 5 * 10**9
 """After one program of a job failed, the others have this time to end by themselves."""
+_TOLD_NS = 10**9
 _READ_BYTES = 1 << 16
 _REST_NS = 20_000_000
 """A program that prints without end is read once in this time, and waits meanwhile."""
@@ -49,6 +50,8 @@ class RunningPrograms:
         self._specs = specs
         self._running: list[_Running] = []
         self._start_ns = 0
+        self._printed: dict[str, tuple[str, float]] = {}
+        """Of each figure the last value, and who printed it."""
 
     def prepare(self, fabric: NetworkOf) -> None:
         """Start all processes up to the point at which they become the programs."""
@@ -62,6 +65,8 @@ class RunningPrograms:
 
     def _start(self) -> None:
         self._start_ns = self._loop.now_ns()
+        if any(not one.step for one in self._running):
+            self._loop.every(_TOLD_NS, self._tell, self._start_ns + _TOLD_NS)
         for one in self._running:
             one.launched.go()
             self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
@@ -91,6 +96,15 @@ class RunningPrograms:
                 one.launched.signal(signal.SIGKILL)
                 self._ended(one)
 
+    def _tell(self) -> None:
+        """How far programs are whose steps are not known."""
+        running = [one for one in self._running if not one.ended]
+        if running:
+            since_s = (self._loop.now_ns() - self._start_ns) / 1e9
+            longest_s = max(one.spec.entry.timeout_ns for one in running) / 1e9
+            printed = tuple((figure, host, value) for figure, (host, value) in self._printed.items())
+            self._progress.publish(ProgramsRun(since_s, longest_s, len(running), printed))
+
     def _read(self, one: _Running) -> None:
         try:
             data = os.read(one.output_end.fileno(), _READ_BYTES)
@@ -114,6 +128,7 @@ class RunningPrograms:
         for line in lines:
             t_ns = self._loop.now_ns()
             values = list(one.figures_in(line))
+            self._printed |= {name: (one.spec.host, value) for name, value in values}
             self._recorder.rows(PRINTED, (PrintedValue(one.spec.host, name, t_ns, value) for name, value in values))
             if one.step and one.step.search(line):
                 self._step(one, t_ns)

@@ -14,6 +14,7 @@ from mrc_testbed.testbed.runner.events import (
     Note,
     PhaseBegins,
     PortsSampled,
+    ProgramsRun,
     RunEvent,
     StepsDone,
     WorkloadBegins,
@@ -117,7 +118,7 @@ class PlainLines(Silent):
                     self._print(words)
             case PhaseBegins():
                 self._print(event.name)
-            case StepsDone() | FlowsMoved():
+            case StepsDone() | FlowsMoved() | ProgramsRun():
                 if event.done == event.of or self._is_time():
                     self._last_line = time.monotonic()
                     self._print(event.text)

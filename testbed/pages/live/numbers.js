@@ -47,7 +47,8 @@
     if (steps.length) {
       const each = (text) => steps.map((one) => (one.job ? `${one.job} ${text(one)}` : text(one))).join(", ");
       Live.say(Live.byId("steps-done"), String(steps.reduce((sum, one) => sum + one.done, 0)));
-      Live.say(Live.byId("steps-of"), ` / ${steps.reduce((sum, one) => sum + one.of, 0)}`);
+      const of = steps.reduce((sum, one) => sum + one.of, 0);
+      Live.say(Live.byId("steps-of"), of ? ` / ${of}` : "");
       Live.say(Live.byId("steps-what"), "steps");
       Live.say(Live.byId("steps-last"), each((one) => Live.seconds(one.last_s)));
       Live.say(Live.byId("steps-worst"), each((one) => Live.seconds(one.worst_s)));

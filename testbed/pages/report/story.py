@@ -18,7 +18,9 @@ from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_durin
 from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.flow_facts import flow_headline
 from mrc_testbed.testbed.report.packet_facts import lost_packets
+from mrc_testbed.testbed.report.program_facts import has_steps, program_headline
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.topos.units import plural
 
 
@@ -51,10 +53,7 @@ def asked(record: RunRecord) -> str:
 
 def _task(record: RunRecord) -> str:
     scenario = record.scenario
-    work = [
-        f"{plural(job.entry.step_count, 'step')} by {plural(len(job.host_names(scenario.shape())), 'host')}"
-        for job in scenario.jobs
-    ]
+    work = [_work(job, len(job.host_names(scenario.shape()))) for job in scenario.jobs]
     if scenario.job.flows:
         work.append(plural(len(scenario.flows.flows), "flow"))
     names = {occurrence.fault for occurrence in record.occurrences}
@@ -62,6 +61,13 @@ def _task(record: RunRecord) -> str:
     faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"
     expected = plural(len(scenario.expect), "expectation") if scenario.expect else "no expectation"
     return f"{' and '.join(work)}, {faults}, {expected}"
+
+
+def _work(job: NamedJob, hosts: int) -> str:
+    if not isinstance(job.entry, Programs):
+        return f"{plural(job.entry.step_count, 'step')} by {plural(hosts, 'host')}"
+    each = f" of {plural(job.entry.step_count, 'step')}" if job.entry.step_count else ""
+    return f"{plural(hosts, 'program')}{each}"
 
 
 def happened(record: RunRecord) -> str:
@@ -93,7 +99,10 @@ def _run_time(record: RunRecord) -> str:
 
 def _happened(record: RunRecord) -> Iterator[str]:
     for job in record.scenario.jobs:
-        yield _steps(record, job)
+        if isinstance(job.entry, Programs):
+            yield program_headline(record, job)
+        if has_steps(job):
+            yield _steps(record, job)
     if record.scenario.job.flows:
         yield flow_headline(record)
     broken = len(record.qp_errors)
@@ -108,13 +117,9 @@ def _steps(record: RunRecord, job: NamedJob) -> str:
     steps, wanted = steps_by_job(record)[job.name], job.entry.step_count
     whose = f" of {job.name}" if len(record.scenario.jobs) > 1 else ""
     if not steps:
-        return f"no step of {wanted}{whose} was finished"
+        return f"no step of {wanted}{whose} was finished" if wanted else f"no step{whose} was finished"
     worst = max(steps, key=lambda step: step.duration_ns)
-    count = (
-        f"all {wanted} steps{whose} were finished"
-        if len(steps) == wanted
-        else f"{len(steps)} of {wanted} steps{whose} were finished"
-    )
+    count = f"{_count(len(steps), wanted)}{whose} were finished"
     clean = clean_median_ns(record, job.name)
     ratio = f", {worst.duration_ns / clean:.2f} times the clean median" if clean else ""
     names = faults_during(record, worst)
@@ -125,6 +130,13 @@ def _steps(record: RunRecord, job: NamedJob) -> str:
         if wanted == 1
         else f"{count}, the slowest (step {worst.index}) {time}"
     )
+
+
+def _count(done: int, wanted: int) -> str:
+    """How many steps; of programs nobody may know how many there should be."""
+    if done == wanted:
+        return f"all {wanted} steps"
+    return f"{done} of {wanted} steps" if wanted else f"{done} steps"
 
 
 def _losses(record: RunRecord) -> str:

@@ -1,0 +1,64 @@
+"""What a person is told of programs of the user: how they ended, how long they took, and what CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mrc_testbed.testbed.checks.programs import cpu_shares, ends_of
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.rundir.tables import ProgramEnd
+from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.programs import Programs
+from mrc_testbed.topos.units import plural
+
+GREEDY = 0.5
+"""From this share of the machine on, programs are named as a likely reason for a late machine."""
+
+
+def has_steps(job: NamedJob) -> bool:
+    """Not of programs that say nothing of theirs."""
+    return not isinstance(job.entry, Programs) or bool(job.entry.step)
+
+
+def program_headline(record: RunRecord, job: NamedJob) -> str:
+    """`2 programs ended with 0, the last after 20.3 s`; of several jobs, with its name."""
+    whose = f"{job.name}: " if len(record.scenario.jobs) > 1 else ""
+    return f"{whose}{_how_ended(record, job.host_names(record.scenario.shape()))}"
+
+
+def program_line(record: RunRecord, job: NamedJob) -> str:
+    """The same, with the CPU time that they took, and why the first one failed."""
+    hosts = job.host_names(record.scenario.shape())
+    shares = cpu_shares(record)
+    took = sum(shares.get(host, 0.0) for host in hosts)
+    cpu = f", {took:.0%} of the machine's CPU time" if shares else ""
+    failed = next((notice for notice in record.program_failures if notice.host in hosts), None)
+    return _how_ended(record, hosts) + cpu + (f"; {failed.host}: {failed.reason}" if failed else "")
+
+
+def _how_ended(record: RunRecord, hosts: Sequence[str]) -> str:
+    ends = list(ends_of(record, hosts))
+    good = sum(end.status == 0 and not end.killed for end in ends)
+    count = plural(len(hosts), "program")
+    if not ends:
+        return f"{count}, none ended"
+    how = f"{count} ended with 0" if good == len(hosts) else f"{good} of {count} ended with 0"
+    return f"{how}, the last after {amount(Dimension.TIME, max(map(_took_ns, ends)))}"
+
+
+def _took_ns(end: ProgramEnd) -> int:
+    return end.end_ns - end.begin_ns
+
+
+def greedy_program(record: RunRecord) -> str:
+    """The program that took most of the machine, where all together took much of it; else nothing."""
+    shares = cpu_shares(record)
+    if sum(shares.values()) < GREEDY:
+        return ""
+    host = max(shares, key=lambda name: shares[name])
+    of_job = next(end.job for end in record.programs if end.host == host)
+    command = next(job.entry.command_of(host)[0] for job in record.scenario.job.programs if job.name == of_job)
+    whole = f"programs took {sum(shares.values()):.0%} of the machine's CPU time"
+    return f"{whole}, {command} of {host} the most ({shares[host]:.0%})"
