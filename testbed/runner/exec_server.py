@@ -22,7 +22,7 @@ from mrc_testbed.testbed.fabric.sandbox import mount_private_folder
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf
 from mrc_testbed.testbed.runner.loop import Loop
-from mrc_testbed.testbed.runner.program_spec import Place
+from mrc_testbed.testbed.runner.program_spec import HostPlace
 
 LARGEST_REQUEST = 1 << 17
 STREAMS = 3
@@ -37,7 +37,7 @@ class ExecServer:
 
     def __init__(
         self,
-        places: Mapping[str, Place],
+        places: Mapping[str, HostPlace],
         beside: Callable[[str], int | None],
         fabric: NetworkOf,
         loop: Loop,

@@ -22,7 +22,7 @@ from mrc_testbed.testbed.runner.kernel_taps import KernelTaps
 from mrc_testbed.testbed.runner.link_lateness import LinkLateness
 from mrc_testbed.testbed.runner.loop import Loop, RealTimeLoop
 from mrc_testbed.testbed.runner.options import path_order_warnings, path_order_words, switch_words
-from mrc_testbed.testbed.runner.program_spec import Place
+from mrc_testbed.testbed.runner.program_spec import HostPlace
 from mrc_testbed.testbed.runner.world import OnEvent
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
@@ -86,7 +86,7 @@ class KernelWorld:
         self._fabric.connect_programs(hosts)
 
     def exec_server(
-        self, places: Mapping[str, Place], beside: Callable[[str], int | None], recorder: Recorder
+        self, places: Mapping[str, HostPlace], beside: Callable[[str], int | None], recorder: Recorder
     ) -> ExecServer:
         """In the sandbox's own folder."""
         return ExecServer(places, beside, self, self.loop, recorder)

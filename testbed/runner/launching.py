@@ -12,13 +12,13 @@ from typing import Protocol
 
 from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.runner.loop import Loop
-from mrc_testbed.testbed.runner.program_spec import Place
+from mrc_testbed.testbed.runner.program_spec import HostPlace
 
 KILL_NS = 10**9
 """From SIGTERM to SIGKILL."""
 
 
-class Readable:
+class Watched:
     """A descriptor, as the loop wants one."""
 
     def __init__(self, descriptor: int) -> None:
@@ -45,7 +45,12 @@ class Launched:
     whose folders it shares; None: it gets its own. `end` is readable when it has ended. Raises OSError."""
 
     def __init__(
-        self, place: Place, command: Sequence[str], fabric: NetworkOf, streams: Sequence[int], beside: int | None = None
+        self,
+        place: HostPlace,
+        command: Sequence[str],
+        fabric: NetworkOf,
+        streams: Sequence[int],
+        beside: int | None = None,
     ) -> None:
         go, self._go = os.pipe()
         with contextlib.ExitStack() as ours:
@@ -65,7 +70,7 @@ class Launched:
                 stderr=stderr,
                 pass_fds=[each for each in (network, go, mounts) if each is not None],
             )
-        self.end = Readable(os.pidfd_open(self.process.pid))
+        self.end = Watched(os.pidfd_open(self.process.pid))
 
     def go(self) -> None:
         """Become the command."""

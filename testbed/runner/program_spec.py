@@ -32,7 +32,7 @@ _OUR_OWN = ("PYTHONSAFEPATH", "PYTHONPATH", "PYTHONHOME")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostPlace:
     """What a process finds on a host. `files`: name in the scratch folder, and where it is copied from."""
 
     host: str
@@ -57,7 +57,7 @@ class Place:
 class ProgramSpec:
     """A program to be started."""
 
-    place: Place
+    place: HostPlace
     job: str
     entry: Programs
 
@@ -82,15 +82,15 @@ def program_specs(scenario: Scenario, files: Path) -> list[ProgramSpec]:
     ]
 
 
-def places_of(scenario: Scenario, files: Path) -> dict[str, Place]:
+def places_of(scenario: Scenario, files: Path) -> dict[str, HostPlace]:
     """Every host of the fabric. Those that programs reach have their files, variables and limits."""
     shape = scenario.shape()
-    found = {name: Place(name, _environment(name, {})) for name in map(host_name, range(shape.hosts))}
+    found = {name: HostPlace(name, _environment(name, {})) for name in map(host_name, range(shape.hosts))}
     for job in scenario.job.programs:
         sources = tuple((name, str((files / name).absolute())) for name in job.entry.files)
         for host in job.all_host_names(shape):
             more = {**_of_job(host, job, shape), **dict(job.entry.env)}
-            found[host] = Place(host, _environment(host, more), sources, job.entry.memory_bytes)
+            found[host] = HostPlace(host, _environment(host, more), sources, job.entry.memory_bytes)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
 from mrc_testbed.testbed.runner.events import Note, ProgramsRun
-from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Readable
+from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_output import Output
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
@@ -200,7 +200,7 @@ class _Running:
             self.launched = Launched(spec.place, spec.command, fabric, (subprocess.DEVNULL, write_end, write_end))
         finally:
             os.close(write_end)
-        self.output_end = Readable(read_end)
+        self.output_end = Watched(read_end)
 
     def figures_in(self, line: str) -> Iterator[tuple[str, float]]:
         """The figures that a line gives, by name. What is no number is none."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.loop import Loop
-from mrc_testbed.testbed.runner.program_spec import Place
+from mrc_testbed.testbed.runner.program_spec import HostPlace
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.testbed.switching.interface import FabricLike
@@ -91,7 +91,7 @@ class World(Protocol):
         """What programs on these hosts find beside the device: names, ECN, a management network. Raises FabricError."""
 
     def exec_server(
-        self, places: Mapping[str, Place], beside: Callable[[str], int | None], recorder: Recorder
+        self, places: Mapping[str, HostPlace], beside: Callable[[str], int | None], recorder: Recorder
     ) -> ExecClients | None:
         """Lets others start commands on hosts, from now on; None where none can run. `places`: every host. `beside`:
         the process of the program that runs on one now."""

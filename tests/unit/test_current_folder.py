@@ -88,6 +88,7 @@ COMMANDS = {
     "plan": [("plan --gpus 1024 --nic 800G --planes 8 --switch 51.2T --html plan.html", 0)],
     "shell": [("shell t.yaml -c true", 2)],
     "attach": [("attach", 2)],
+    "exec": [("exec h0 -- true", 2)],
     "clean": [("clean", 0)],
     "replay": [("replay latest -q", 0)],
     "report": [("report latest", 0)],
