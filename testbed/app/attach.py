@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrc_testbed.testbed.app.shell import about_ping, first_status, terminal_kept
+from mrc_testbed.testbed.app.shell import about_mrc0, about_ping, first_status, terminal_kept
+from mrc_testbed.testbed.app.standby import data_addresses
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.fabric.running import prompt_beside
 from mrc_testbed.testbed.report.console import open_console
@@ -34,11 +35,11 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         delay = (read_json(folder / "environment.json") or {}).get("delay", "")
         text = (
             f"The nodes of {folder.name}. What you start here takes CPU from the run and shares its links; leaving it "
-            f"ends your own commands alone.\n{about_ping(delay)}"
+            f"ends your own commands alone.\n{about_mrc0(scenario) or about_ping(delay)}"
         )
         open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
-        return first_status(prompt_beside(owner, plan, commands))
+        return first_status(prompt_beside(owner, plan, commands, data_addresses(scenario)))
 
 
 def folder_going_on(run: Path | None, out: Path) -> Path:

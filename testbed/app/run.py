@@ -20,7 +20,8 @@ from mrc_testbed.testbed.rundir.results import create_folder, point_latest
 from mrc_testbed.testbed.runner.phases import RunJob
 from mrc_testbed.testbed.runner.plugins import keep_plugins
 from mrc_testbed.testbed.runner.program_files import keep_programs
-from mrc_testbed.testbed.runner.program_spec import program_specs, require_commands
+from mrc_testbed.testbed.runner.program_needs import require_needs
+from mrc_testbed.testbed.runner.program_spec import program_specs
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.terminal import say
 
@@ -43,7 +44,7 @@ def run_scenario(
     began = time.monotonic()
     place = place_of(scenario)
     place.require_reach(out)
-    require_commands(program_specs(scenario, out))
+    require_needs(program_specs(scenario, out))
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     keep_plugins(scenario, folder)

@@ -8,12 +8,13 @@ import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from mrc_testbed.testbed.app.standby import Standby, data_addresses
 from mrc_testbed.testbed.errors import ExitCode, TestbedError, UsageError
 from mrc_testbed.testbed.fabric import capabilities
-from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.prompt import Failed
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 from mrc_testbed.testbed.runner.options import fabric_options, require_limits
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -36,17 +37,23 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     console = open_console()
 
     def main() -> int:
+        world = KernelWorld(found, options)
         try:
-            fabric = Fabric.build(plan, options)
+            fabric = world.build(plan)
             fabric.converge()
             fabric.verify()
+            standby = Standby(world, scenario, plan) if scenario.job.programs else None
         except TestbedError as error:
             return _refuse(str(error), error.exit_code)
         except OSError as error:  # of this process itself: files, processes or memory have run out
             return _refuse(error.strerror or str(error), ExitCode.INCONCLUSIVE)
         if not commands:
-            console.print(_welcome(plan, options.delay), soft_wrap=True)
-        return first_status(fabric.prompt(commands))
+            console.print(_welcome(scenario, plan, options.delay), soft_wrap=True)
+
+        def prompt() -> int:
+            return first_status(fabric.prompt(commands, data_addresses(scenario)))
+
+        return standby.beside(prompt) if standby else prompt()
 
     with terminal_kept():
         return run_isolated(main, passed_on=(signal.SIGTERM, signal.SIGHUP))
@@ -82,12 +89,19 @@ def about_ping(delay: str) -> str:
     return ""
 
 
-def _welcome(plan: Plan, delay: str) -> str:
+def about_mrc0(scenario: Scenario) -> str:
+    """What names of hosts stand for where programs reach them."""
+    if not scenario.job.programs:
+        return ""
+    return "Names such as h0 are addresses of mrc0: what is sent there travels over the endpoints and all paths.\n"
+
+
+def _welcome(scenario: Scenario, plan: Plan, delay: str) -> str:
     shape = plan.shape
     other = plan.hosts[-1].name
     switch = plan.switches[-1].name
     return (
         f"{shape.hosts} hosts, {shape.switches} switches, {shape.links} links are up and equal to the plan.\n"
-        f"{about_ping(delay)}"
+        f"{about_mrc0(scenario) or about_ping(delay)}"
         f"Try:  h0 ping -c3 {other}    {switch} ip -6 route    h0 ip -6 route    exit"
     )

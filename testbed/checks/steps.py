@@ -18,8 +18,8 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """A finished step of a job. Of all its ranks: begins when the slowest rank ended the step before; of one rank: at
-    its own begin."""
+    """A finished step of a job. Of all its ranks: begins when the slowest rank ended the step before, or when the first
+    one begins this step, if that is later; of one rank: at its own begin."""
 
     job: str
     index: int
@@ -48,7 +48,8 @@ def steps_by_job(record: RunRecord) -> dict[str, list[JobStep]]:
 def _steps_of(record: RunRecord, job: NamedJob) -> list[JobStep]:
     steps: list[JobStep] = []
     for done_by in finished_by_all(record, job):
-        begin = steps[-1].end_ns if steps else min(done.begin_ns for done in done_by)
+        first = min(done.begin_ns for done in done_by)
+        begin = max(steps[-1].end_ns, first) if steps else first
         end = max(done.end_ns for done in done_by)
         moved, wrong = sum(done.bytes for done in done_by), sum(done.bytes_wrong for done in done_by)
         steps.append(JobStep(job.name, len(steps), begin, end, moved, wrong))

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
 from mrc_testbed.testbed.fabric.forker import Child, Forker
-from mrc_testbed.testbed.fabric.overlay import connect_management, mark_with_ecn, show_names
+from mrc_testbed.testbed.fabric.overlay import connect_management, show_names, tune_tcp
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
@@ -151,23 +151,24 @@ class Fabric:
         """The Mininet node, for `cmd(...)`."""
         return self._net.nameToNode[name]
 
-    def prompt(self, commands: Sequence[str] = ()) -> list[Failed]:
+    def prompt(self, commands: Sequence[str] = (), addresses: Mapping[str, str] | None = None) -> list[Failed]:
         """Mininet's interactive prompt, or single commands as it runs them. Returns those that failed.
 
         What it runs is in shells beside those that hold the namespaces, which `exit` would end.
         """
         with ExitStack() as started:
-            return prompt_on(self.plan, self.pids, started, commands)
+            return prompt_on(self.plan, self.pids, started, commands, addresses)
 
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
         return open_of(self.pids[host], host, "ns/net")
 
     def connect_programs(self, hosts: Iterable[str]) -> None:
-        """Names, ECN and the management network for hosts that have the device of programs. Raises FabricError."""
+        """Names, settings of TCP and the management network for hosts that have the device of programs. Raises
+        FabricError."""
         pids = {self.plan.host_by_name[host]: self.pids[host] for host in hosts}
         show_names(pids)
-        mark_with_ecn(pids)
+        tune_tcp(pids, self.plan.shape.rtt_ns)
         connect_management(pids)
 
     def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:

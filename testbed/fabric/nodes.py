@@ -161,22 +161,26 @@ def _namespaces_of(pid: int, node: str) -> list[str]:
 
 
 def start_nodes(
-    plan: Plan, beside: Mapping[str, int] | None = None, started: contextlib.ExitStack | None = None
+    plan: Plan,
+    beside: Mapping[str, int] | None = None,
+    started: contextlib.ExitStack | None = None,
+    addresses: Mapping[str, str] | None = None,
 ) -> Mininet:
     """A shell for every host and switch of the plan, in namespaces of their own or in those of processes `beside`.
 
-    They end with this process, or with `started`. Raises MissingCapability without mnexec, FabricError.
+    They end with this process, or with `started`. `addresses`: what names of hosts stand for in commands, where that is
+    not their address in the fabric. Raises MissingCapability without mnexec, FabricError.
     """
     log.setLogLevel("critical")
     Mininet.inited = True  # its init() would write sysctls of the whole machine
     net = Mininet(controller=None, build=False)
-    addresses = {host.name: plan.address_of(host) for host in plan.hosts}
+    meant = {host.name: plan.address_of(host) for host in plan.hosts} | dict(addresses or {})
     pids = beside or {}
     if started is not None:
         started.callback(_terminate, net)
     try:
         for name in plan.node_names:
-            net.nameToNode[name] = FabricNode(name, addresses.get(name), pids.get(name))
+            net.nameToNode[name] = FabricNode(name, meant.get(name), pids.get(name))
     except SystemExit as stop:  # Mininet's answer to a missing mnexec
         raise MissingCapability("mnexec is missing", "apt-get install mininet, or make setup") from stop
     for node in net.nameToNode.values():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mrc_testbed.testbed.fabric.batch import IP, IP4, run_batch, run_batches
-from mrc_testbed.testbed.fabric.sandbox import network_of, show_instead
+from mrc_testbed.testbed.fabric.sandbox import OWN_NAMES, network_of
 from mrc_testbed.topos.overlay import (
     DEVICE,
     MANAGEMENT,
@@ -21,25 +21,30 @@ from mrc_testbed.topos.overlay import (
 )
 from mrc_testbed.topos.plan import Host
 
-_HOSTS_FILE = Path("/etc/hosts")
+LEAST_RTO_MS = 200
+"""Linux's own."""
+RTO_RTTS = 25
+"""The shortest retransmission timeout of TCP over `mrc0`, in T. On a real network it is 200 ms to T of 10 us."""
 _LOCAL = "127.0.0.1\tlocalhost\n::1\tlocalhost\n"
 
 
 def show_names(hosts: Iterable[Host]) -> None:
     """In this sandbox, /etc/hosts has the names of these hosts."""
     rows = (f"{address}\t{name}\n" for host in hosts for address, name in names(host.index).items())
-    show_instead(_HOSTS_FILE, "".join([_LOCAL, *rows]))
+    OWN_NAMES.write_text("".join([_LOCAL, *rows]), encoding="utf-8")
 
 
-def mark_with_ecn(pids: Mapping[Host, int]) -> None:
-    """Have TCP negotiate ECN over `mrc0`, on hosts whose network a process holds. Raises FabricError.
+def tune_tcp(pids: Mapping[Host, int], rtt_ns: int) -> None:
+    """Have TCP over `mrc0` negotiate ECN, and wait for the transport before it retransmits, on hosts whose network a
+    process holds. Raises FabricError.
 
-    A feature of the two routes that came with the addresses (ip-route(8)): nothing else on the host changes.
+    Attributes of the two routes that came with the addresses (ip-route(8)): nothing else on the host changes.
     """
     by_name = {host.name: pid for host, pid in pids.items()}
+    tuned = f"rto_min {max(LEAST_RTO_MS, RTO_RTTS * rtt_ns // 10**6)}ms features ecn"
     four = f"route change {NETWORK_4} dev {DEVICE} proto kernel scope link"
-    six = f"route change {NETWORK_6} dev {DEVICE} proto kernel metric 256 features ecn"
-    run_batches(IP4, by_name, {host.name: [f"{four} src {ipv4(host.index)} features ecn"] for host in pids})
+    six = f"route change {NETWORK_6} dev {DEVICE} proto kernel metric 256 {tuned}"
+    run_batches(IP4, by_name, {host.name: [f"{four} src {ipv4(host.index)} {tuned}"] for host in pids})
     run_batches(IP, by_name, {host: [six] for host in by_name})
 
 

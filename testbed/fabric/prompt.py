@@ -174,16 +174,21 @@ class _Script(Prompt):
 
 
 def prompt_on(
-    plan: Plan, pids: Mapping[str, int], started: contextlib.ExitStack, commands: Sequence[str] = ()
+    plan: Plan,
+    pids: Mapping[str, int],
+    started: contextlib.ExitStack,
+    commands: Sequence[str] = (),
+    addresses: Mapping[str, str] | None = None,
 ) -> list[Failed]:
     """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
+    `addresses`: what the names of hosts stand for, where that is not their address in the fabric.
 
     It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with
     `started`. Returns those single commands that failed.
     """
     cables = Cables(plan, pids)
     with _ended_by_signals():
-        net = start_nodes(plan, beside=pids, started=started)
+        net = start_nodes(plan, beside=pids, started=started, addresses=addresses)
         describe_links(net, plan)
         if commands:
             return _run_commands(net, cables, commands)

@@ -7,7 +7,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -29,8 +29,11 @@ class _RunIsOver(BaseException):
     """Past Mininet's prompt, which answers every Exception itself."""
 
 
-def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> list[Failed]:
+def prompt_beside(
+    owner: int, plan: Plan, commands: Sequence[str] = (), addresses: Mapping[str, str] | None = None
+) -> list[Failed]:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
+    `addresses`: as of `prompt_on`.
 
     It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
     alive. `owner` may go on, with the verdict or with the next run of a batch.
@@ -44,7 +47,8 @@ def prompt_beside(owner: int, plan: Plan, commands: Sequence[str] = ()) -> list[
     if needs_user_namespace():
         enter_user_namespace_of(next(iter(shells.values())))
     try:
-        return _prompt_until_it_ends(_supervisor_of(next(iter(shells.values()))), shells, plan, commands)
+        supervisor = _supervisor_of(next(iter(shells.values())))
+        return _prompt_until_it_ends(supervisor, lambda started: prompt_on(plan, shells, started, commands, addresses))
     except _RunIsOver:
         raise RunError(_IS_OVER) from None
 
@@ -62,13 +66,11 @@ def seen_from_outside(owner: int, path: Path) -> Path:
     return root / path.relative_to("/")
 
 
-def _prompt_until_it_ends(
-    supervisor: int, shells: Mapping[str, int], plan: Plan, commands: Sequence[str]
-) -> list[Failed]:
+def _prompt_until_it_ends(supervisor: int, prompt: Callable[[ExitStack], list[Failed]]) -> list[Failed]:
     # Nobody is told any more while shells are ended, so that all of them are.
     with ExitStack() as started, _told_when_it_ends(supervisor):
         try:
-            return prompt_on(plan, shells, started, commands)
+            return prompt(started)
         except FabricError:
             time.sleep(_NEWS_S)  # where the run has ended, that is the reason to tell
             raise

@@ -5,7 +5,8 @@
 When the supervisor ends (return, exception, signal, kill -9) the kernel kills every process of its PID namespace; with
 the last process go the network namespaces, their links, routes and queues. When the caller or the warden dies, the
 parent-death signal kills the supervisor. The caller's own namespaces stay unchanged. Who is not root of the machine
-gets a user namespace as well, and is root in it. Source: pid_namespaces(7), user_namespaces(7), prctl(2).
+gets a user namespace as well, and is root in it. A sandbox has a folder that only its processes see
+(hosts/scratch.py). Source: pid_namespaces(7), user_namespaces(7), prctl(2).
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ _MS_REC = 1 << 14
 _MNT_DETACH = 2
 _SYSFS = Path("/sys")
 _BPFFS = _SYSFS / "fs" / "bpf"
+_NAMES = Path("/etc/hosts")
+OWN_NAMES = PRIVATE / "hosts"
+"""What processes of a sandbox see as /etc/hosts."""
 _PR_SET_PDEATHSIG = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CRASHED = 70
@@ -83,7 +87,7 @@ def _run_isolated(
     heard = tuple(number for number in _ENDING if not ignored_by_wish(number))
     passed_on = tuple(number for number in passed_on if number in heard)
     with _held_signals():
-        return _run_tied(lambda: _warden(main, heard, passed_on, refused), passed_on, meanwhile)
+        return run_tied(lambda: _warden(main, heard, passed_on, refused), passed_on, meanwhile)
 
 
 def _print_refusal(error: MissingCapability) -> None:
@@ -129,7 +133,7 @@ def _warden(main: Callable[[], int], heard: Signals, passed_on: Signals, refused
     except MissingCapability as error:
         refused(error)
         return error.exit_code
-    return _run_tied(lambda: _supervisor(main, heard, refused), passed_on)
+    return run_tied(lambda: _supervisor(main, heard, refused), passed_on)
 
 
 def _leave_namespaces() -> None:
@@ -152,13 +156,23 @@ def _supervisor(main: Callable[[], int], heard: Signals, refused: Refused) -> in
     try:
         _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE)
         _mount(b"proc", b"/proc", b"proc", 0)
+        _own_files()
     except MissingCapability as error:
         refused(error)
         return error.exit_code
     return main()
 
 
-def _run_tied(body: Callable[[], int], passed_on: Signals, meanwhile: Callable[[], None] = lambda: None) -> int:
+def _own_files() -> None:
+    """The folder PRIVATE, and an /etc/hosts in it that may get names of hosts later, for every process here."""
+    _mount(b"tmpfs", os.fsencode(PRIVATE.parent), b"tmpfs", 0)
+    PRIVATE.mkdir()
+    OWN_NAMES.write_bytes(_NAMES.read_bytes() if _NAMES.exists() else b"")
+    if _NAMES.exists():
+        _mount(os.fsencode(OWN_NAMES), os.fsencode(_NAMES), None, _MS_BIND)
+
+
+def run_tied(body: Callable[[], int], passed_on: Signals, meanwhile: Callable[[], None] = lambda: None) -> int:
     """Run `body` in a forked child that dies with this process, and return its exit status.
 
     The pipe closes the gap between fork and prctl: its end shows that this process died before the signal was set.
@@ -266,19 +280,6 @@ def mount_bpffs() -> Path:
     support."""
     _mount(b"bpffs", os.fsencode(_BPFFS), b"bpf", 0)
     return _BPFFS
-
-
-def mount_private_folder() -> None:
-    """PRIVATE: what only processes of this sandbox see, or somebody who may enter it; it goes with it."""
-    _mount(b"tmpfs", os.fsencode(PRIVATE.parent), b"tmpfs", 0)
-    PRIVATE.mkdir()
-
-
-def show_instead(path: Path, text: str) -> None:
-    """In this sandbox the file has this text. `mount_private_folder` comes first."""
-    ours = PRIVATE / path.name
-    ours.write_text(text, encoding="utf-8")
-    _mount(os.fsencode(ours), os.fsencode(path), None, _MS_BIND)
 
 
 def unmount_bpffs() -> None:

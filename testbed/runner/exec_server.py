@@ -18,7 +18,6 @@ from typing import Any
 
 from mrc_testbed.hosts.scratch import SOCKET
 from mrc_testbed.testbed.fabric.node_shell import shown_status
-from mrc_testbed.testbed.fabric.sandbox import mount_private_folder
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf
 from mrc_testbed.testbed.runner.loop import Loop
@@ -49,7 +48,6 @@ class ExecServer:
         self._loop = loop
         self._recorder = recorder
         self._clients: set[_Client] = set()
-        mount_private_folder()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         self._socket.bind(str(SOCKET))
         self._socket.setblocking(False)

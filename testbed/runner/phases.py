@@ -5,7 +5,6 @@ Nothing is judged here. However the phases end, the run folder then holds what w
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
 from mrc_testbed.testbed.runner.denylist import Controller
+from mrc_testbed.testbed.runner.endpoints import Endpoints
 from mrc_testbed.testbed.runner.events import PhaseBegins
-from mrc_testbed.testbed.runner.gateways import open_gateways
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
@@ -32,7 +31,6 @@ from mrc_testbed.testbed.runner.program_files import COPIES, program_records
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
-from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
@@ -45,10 +43,6 @@ from mrc_testbed.topos.plan import Plan, Routing
 
 _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""
-_WARM_UP_RTTS = 50
-_MIN_WARM_UP_NS = 2_000_000_000
-_WARM_UP_ROUNDS = 20
-"""Of probes on every path, where slow ports need longer than that for them."""
 _SETTLE_RTTS = 200
 """Time for probes to restore healed paths: the longest probe back-off plus the required successes."""
 _MIN_SETTLE_NS = 1_000_000_000
@@ -108,6 +102,7 @@ class Phases:
             **({"interactive": True} if job.interactive else {}),
         }
         self.fabric: FabricLike
+        self._endpoints: Endpoints
         self._team: Team
         self._injector: Injector
         self._measurement: Measurement
@@ -199,33 +194,15 @@ class Phases:
         """Start daemons, connect QPs, probe every path. Raises RunError unless exactly the intact paths answer."""
         scenario = self._job.scenario
         denied = self._controller.at_start()
-        processes = self._world.host_processes(scenario.host_names, self._recorder, self._measurement.on_event)
-        self._team = team = Team(processes, self._loop)
-        plugins = plugin_rows(scenario, self._job.folder)
-
-        def configuration_of(host: str) -> dict[str, Any]:
-            options = self._world.options
-            return {**configuration(host, scenario, self.plan, self._job_plan, options, denied[host]), **plugins}
-
-        team.ask("configure", configuration_of)
-        connect_qps(team, self.plan, self._job_plan)
-        open_gateways(team, scenario, self._world)
-        round_ns = probe_round_ns(scenario, self.plan, self._job_plan)
-        least_ns, rounds_ns = self.plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
-        timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)
-        broken = broken_paths(scenario, self.plan, self._job_plan, self._cold)
-        answers = team.ask(
-            "warm_up",
-            lambda host: {"timeout_ns": timeout_ns, "round_ns": round_ns, "broken": broken[host]},
-            timeout_s=30 + timeout_ns / 1e9,
-        )
-        silent = broken_paths(scenario, self.plan, self._job_plan, self._cold, slowed=True)
-        refuse_silence(answers, silent, intact=not self._cold)
-        smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
-        if smallest:  # otherwise all paths were broken before the start
-            self._environment["base_rtt_ns"] = round(statistics.median(smallest))
+        on_event = self._measurement.on_event
+        self._endpoints = Endpoints(self._world, scenario, self.plan, self._job_plan, self._recorder, on_event)
+        self._team = self._endpoints.team
+        self._endpoints.open(denied, plugin_rows(scenario, self._job.folder))
+        base_rtt_ns = self._endpoints.warm_up(self._cold)
+        if base_rtt_ns is not None:
+            self._environment["base_rtt_ns"] = base_rtt_ns
         if not scenario.transport.has_paths:
-            self._environment |= self._where_flows_fell(team)
+            self._environment |= self._where_flows_fell(self._team)
         self._recorder.document("environment.json", self._environment)
 
     def _where_flows_fell(self, team: Team) -> dict[str, Any]:
@@ -234,23 +211,11 @@ class Phases:
 
     def barrier(self) -> int:
         """Load the programs and give all hosts the same start time. Returns it."""
-        job = self._job_plan
-        host_of = self.plan.host_by_name
-
-        def load(name: str) -> dict[str, Any]:
-            host = host_of[name].index
-            return {
-                "rank": job.rank_of(host),
-                "data_seed": self._job.scenario.seed,
-                "program": job.programs[host],
-            }
-
-        self._team.ask("load", load, timeout_s=120)
+        self._endpoints.load()
         self._programs.prepare(self._world)
         self._measurement.watch_machine(self._world.watch_machine())
         start_ns = self._loop.now_ns() + self.plan.shape.least_ns(_START_AFTER_NS)
-        base = {key: self._environment[key] for key in ("base_rtt_ns",) if key in self._environment}
-        self._team.ask("start", lambda _: {"at_ns": start_ns, **base})
+        self._endpoints.start(start_ns, self._environment.get("base_rtt_ns"))
         self._programs.start_at(start_ns)
         if self._loop.now_ns() > start_ns:
             raise MachineLateError(

@@ -1,5 +1,5 @@
 """What each program of the user is started with: its command, files, environment and limits. Pure but for the look at
-which command is there."""
+where a command is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.hosts.scratch import HOME, PRIVATE, SOCKET, TMP, WORK
-from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.isolated import PLACE, isolated_python
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.programs import MEMORY_BYTES, Programs
@@ -124,16 +123,6 @@ def _of_job(host: str, job: NamedPrograms, shape: Shape) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": DEVICE,
         "NCCL_SOCKET_IFNAME": DEVICE,
     }
-
-
-def require_commands(specs: list[ProgramSpec]) -> None:
-    """Raises UsageError for a command that is not there, before anything is built."""
-    for spec in specs:
-        name = spec.command[0]
-        own = name.removeprefix("./") in spec.entry.files
-        if not own and shutil.which(name, path=spec.place.environment["PATH"]) is None:
-            fix = "install it, name it with its folder, or list it in `files`"
-            raise UsageError(f"{spec.job}: {spec.host} cannot run {name}: there is no such command; {fix}")
 
 
 def _kept(command: str, path: str) -> list[str]:

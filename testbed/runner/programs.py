@@ -132,6 +132,8 @@ class RunningPrograms:
             self._recorder.rows(PRINTED, (PrintedValue(one.spec.host, name, t_ns, value) for name, value in values))
             if one.step and one.step.search(line):
                 self._step(one, t_ns)
+            elif one.begin and one.begin.search(line):
+                one.last_ns = t_ns
 
     def _step(self, one: _Running, t_ns: int) -> None:
         event = {"event": "step", "t_ns": t_ns, "step": one.steps, "begin_ns": one.last_ns or self._start_ns}
@@ -189,6 +191,7 @@ class _Running:
         self.spec = spec
         self.output = output
         self.step = re.compile(spec.entry.step) if spec.entry.step else None
+        self.begin = re.compile(spec.entry.begin) if spec.entry.begin else None
         self._figures = [re.compile(pattern) for pattern in spec.entry.metric]
         self.steps = 0
         self.last_ns = 0

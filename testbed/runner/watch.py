@@ -50,7 +50,7 @@ class StepWatch:
         self._recorder = recorder
         self._progress = progress
         self._steps_done = dict.fromkeys(job.host_names(shape), 0)
-        self._ends: dict[int, list[int]] = {}
+        self._spans: dict[int, list[tuple[int, int]]] = {}
         self._last_end_ns = 0
         self._worst_s = 0.0
 
@@ -81,13 +81,14 @@ class StepWatch:
         self._recorder.rows(COMPLETIONS, [row])
         self._recorder.rows(WAITS, (Wait(host, step, peer, wait_ns) for peer, wait_ns in event["waits"].items()))
         self._steps_done[host] = step + 1
-        ends = self._ends.setdefault(step, [])
-        ends.append(end_ns)
-        if len(ends) == len(self._steps_done):
-            last_s = (max(ends) - self._last_end_ns) / 1e9
-            self._last_end_ns = max(ends)
+        spans = self._spans.setdefault(step, [])
+        spans.append((event["begin_ns"], end_ns))
+        if len(spans) == len(self._steps_done):
+            begin_ns = max(self._last_end_ns, min(begin for begin, _ in spans))
+            self._last_end_ns = max(end for _, end in spans)
+            last_s = (self._last_end_ns - begin_ns) / 1e9
             self._worst_s = max(self._worst_s, last_s)
-            del self._ends[step]
+            del self._spans[step]
             self._progress.publish(StepsDone(step + 1, self._steps, last_s, self._worst_s, self._name))
 
 

@@ -88,7 +88,8 @@ class World(Protocol):
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
 
     def connect_programs(self, hosts: Iterable[str]) -> None:
-        """What programs on these hosts find beside the device: names, ECN, a management network. Raises FabricError."""
+        """What programs on these hosts find beside the device: names, settings of TCP, a management network. Raises
+        FabricError."""
 
     def exec_server(
         self, places: Mapping[str, HostPlace], beside: Callable[[str], int | None], recorder: Recorder

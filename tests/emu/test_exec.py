@@ -121,3 +121,21 @@ def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     execute(run, "h0", "touch stop")
     run.finish()
     run.assert_passed_or_machine_was_busy()
+
+
+def test_names_at_prompts_mean_mrc0_where_programs_reach(tmp_path: Path) -> None:
+    """In a run, and in a shell on the same scenario, through a cut that the prompt itself makes."""
+    run = going_on(tmp_path, WAITS)
+    ping = ("-c", "h0 ping -c 2 -i 0.3 h2", "-c", "h0 echo h3")
+    ran = subprocess.run([*COMMAND, "attach", str(run.folder), *ping], capture_output=True, text=True, check=False)
+    assert "64 bytes from 10.64.0.3" in ran.stdout, ran.stderr
+    assert not ran.stdout.splitlines()[-1].startswith("10.64."), "h3 has its address in the fabric alone"
+    execute(run, "h0", "touch stop")
+    run.finish()
+    commands = (*ping, "-c", "link p0-t0-0 p0-t1-0 down", "-c", "h0 ping -c 8 -i 0.2 h2 && getent hosts h2-mgmt")
+    shell = [*COMMAND, "shell", str(run.scenario), *commands]
+    ran = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "64 bytes from 10.64.0.3" in ran.stdout
+    assert "10.65.0.3       h2-mgmt" in ran.stdout
+    run.assert_passed_or_machine_was_busy()

@@ -125,8 +125,6 @@ def test_a_run_that_ends_while_its_shells_are_ended_stops_none_of_that(
 
     two = cast(Plan, SimpleNamespace(node_names=["h0", "h0-too"], hosts=[]))
     monkeypatch.setattr(nodes, "FabricNode", made)
-    monkeypatch.setattr(
-        prompt, "start_nodes", lambda _, beside, started: nodes.start_nodes(two, beside=beside, started=started)
-    )
+    monkeypatch.setattr(prompt, "start_nodes", lambda _, **more: nodes.start_nodes(two, **more))
     assert tree.prompt() == FAILED
     assert len(ended) == 2

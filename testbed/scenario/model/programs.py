@@ -83,6 +83,12 @@ def _files(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _modules(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and _VARIABLE.fullmatch(item) for item in value):
+        raise refuse("must be a list of modules that Python imports, such as [torch]")
+    return tuple(dict.fromkeys(value))
+
+
 def _pattern(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise refuse("must be a regular expression, such as 'step (\\d+) done'")
@@ -154,6 +160,9 @@ class Programs(StepEntry):
     files: Annotated[tuple[str, ...], PlainValidator(_files), WithJsonSchema(_TEXTS)] = Field(
         default=(), description="beside the scenario, copied to each host", examples=["[train.py]"]
     )
+    modules: Annotated[tuple[str, ...], PlainValidator(_modules), WithJsonSchema(_TEXTS)] = Field(
+        default=(), description="what the Python of the command must have", examples=["[torch]"]
+    )
     env: Annotated[
         tuple[tuple[str, str], ...],
         PlainValidator(_environment),
@@ -166,6 +175,9 @@ class Programs(StepEntry):
     )
     step: Annotated[str, PlainValidator(_pattern), WithJsonSchema({"type": "string"})] = Field(
         default="", description="a line of output that ends a step", examples=["step (\\d+) done"]
+    )
+    begin: Annotated[str, PlainValidator(_pattern), WithJsonSchema({"type": "string"})] = Field(
+        default="", description="a line of output from which the next step counts", examples=["ready"]
     )
     steps: Annotated[Whole | None, Field(ge=1, le=MAX_STEPS), given("30")] = Field(
         default=None, description="how many steps each program has to make", examples=[30]
@@ -193,6 +205,8 @@ class Programs(StepEntry):
             raise refuse("the key 'command' is missing; write for example `command: python3 train.py`")
         if "steps" in raw and "step" not in raw:
             raise refuse("needs `step`, the line that ends one, such as step: 'step (\\d+) done'", key="steps")
+        if "begin" in raw and "step" not in raw:
+            raise refuse("needs `step`, the line that ends one, such as step: 'step (\\d+) done'", key="begin")
         return raw
 
     @property

@@ -1,0 +1,82 @@
+"""The endpoints of all hosts, from the start of their processes until they may begin."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.gateways import open_gateways
+from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
+from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.runner.world import OnEvent, World
+from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.workloads.job import JobPlan
+from mrc_testbed.topos.plan import Plan
+
+_WARM_UP_RTTS = 50
+_MIN_WARM_UP_NS = 2_000_000_000
+_WARM_UP_ROUNDS = 20
+"""Of probes on every path, where slow ports need longer than that for them."""
+_LOAD_S = 120
+
+
+class Endpoints:
+    """On the fabric that `world` has built. `team`: their daemons."""
+
+    def __init__(
+        self, world: World, scenario: Scenario, plan: Plan, job: JobPlan, recorder: Recorder, on_event: OnEvent
+    ) -> None:
+        self._world = world
+        self._scenario = scenario
+        self._plan = plan
+        self._job = job
+        self.team = Team(world.host_processes(scenario.host_names, recorder, on_event), world.loop)
+
+    def open(self, denied: Mapping[str, list[dict[str, Any]]], plugins: Mapping[str, Any]) -> None:
+        """Configure them, connect their QPs, and open the devices of programs. `denied`: the denylist of each host,
+        `plugins`: more keys of each configuration. Raises RunError."""
+
+        def configuration_of(host: str) -> dict[str, Any]:
+            own = configuration(host, self._scenario, self._plan, self._job, self._world.options, denied.get(host, []))
+            return {**own, **plugins}
+
+        self.team.ask("configure", configuration_of)
+        connect_qps(self.team, self._plan, self._job)
+        open_gateways(self.team, self._scenario, self._world)
+
+    def warm_up(self, cold: Sequence[Occurrence]) -> int | None:
+        """Probe every path; the median of the smallest round trips, or None where all paths were broken before the
+        start, by the faults `cold`. Raises RunError unless exactly the intact paths answer."""
+        scenario, plan, job = self._scenario, self._plan, self._job
+        round_ns = probe_round_ns(scenario, plan, job)
+        least_ns, rounds_ns = plan.shape.least_ns(_MIN_WARM_UP_NS), _WARM_UP_ROUNDS * round_ns
+        timeout_ns = max(least_ns, _WARM_UP_RTTS * scenario.fabric.rtt_ns, rounds_ns)
+        broken = broken_paths(scenario, plan, job, cold)
+        answers = self.team.ask(
+            "warm_up",
+            lambda host: {"timeout_ns": timeout_ns, "round_ns": round_ns, "broken": broken[host]},
+            timeout_s=30 + timeout_ns / 1e9,
+        )
+        refuse_silence(answers, broken_paths(scenario, plan, job, cold, slowed=True), intact=not cold)
+        smallest = [rtt for answer in answers.values() for rtt in answer["rtt_ns"].values()]
+        return round(statistics.median(smallest)) if smallest else None
+
+    def load(self) -> None:
+        """Give each host its rank program. Raises RunError."""
+
+        def load(name: str) -> dict[str, Any]:
+            host = self._plan.host_by_name[name].index
+            return {
+                "rank": self._job.rank_of(host),
+                "data_seed": self._scenario.seed,
+                "program": self._job.programs[host],
+            }
+
+        self.team.ask("load", load, timeout_s=_LOAD_S)
+
+    def start(self, at_ns: int, base_rtt_ns: int | None) -> None:
+        """Begin all at once. Raises RunError."""
+        base = {} if base_rtt_ns is None else {"base_rtt_ns": base_rtt_ns}
+        self.team.ask("start", lambda _: {"at_ns": at_ns, **base})
