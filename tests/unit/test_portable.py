@@ -24,7 +24,7 @@ OF_THE_KERNEL = {
     "mrc_testbed.hosts.forker",
     "mrc_testbed.hosts.gateway.tun",
     "mrc_testbed.hosts.launch",
-    *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "execute", "shell")),
+    *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "execute", "shell", "standby")),
     *(
         f"mrc_testbed.testbed.fabric.{name}"
         for name in (
