@@ -54,6 +54,7 @@ bench: setup
 	@$(SUDO) .venv/bin/python -m benchmarks.routing
 	@.venv/bin/python benchmarks/core.py
 	@.venv/bin/python benchmarks/memory.py
+	@$(SUDO) .venv/bin/python -m benchmarks.programs
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 	@$(SUDO) .venv/bin/python benchmarks/switch.py
 	@$(SUDO) .venv/bin/python benchmarks/message_times.py slow

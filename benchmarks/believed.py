@@ -3,7 +3,8 @@
     sudo .venv/bin/python benchmarks/believed.py [RUNS] [CASE...]
 
 Cases: quickstart, standard (8 hosts, 4 planes of 25 Mb/s, T = 20 ms), ring64 and permutation64 (64 hosts, 4 planes of
-3 Mb/s), congested64 (the same permutation over half as many uplinks). A line a run: believed or why not, the figures of
+3 Mb/s), congested64 (the same permutation over half as many uplinks), spinning (programs/all-reduce, beside a process
+on each of its 8 hosts that never rests). A line a run: believed or why not, the figures of
 the machine, CPU time of the whole machine and of the daemons for a data packet. Below it how many were believed, and
 the median and spread of each figure. Run nothing else meanwhile; 20 runs of the standard size take four minutes.
 """
@@ -37,6 +38,7 @@ _SAMPLE_S = 0.1
 _SIXTY_FOUR = "fabric: {planes: 4, t0_groups: 8, t1: T1, hosts_per_t0: 8, port_rate: 3mbit, rtt: 167ms}\n"
 _RING = "workload: [{train: {hosts: all, steps: 5, compute: 100ms, allreduce: SIZE}}]\n"
 _PERMUTATION = "workload: [{permutation: {for: 8s}}]\n"
+_SPIN = """[sh, -c, "python3 -c 'while True: pass' & python3 all_reduce.py"]"""
 CASES = {
     "standard": "fabric: {planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, port_rate: 25mbit, rtt: 20ms}\n"
     + _RING.replace("SIZE", "4MiB"),
@@ -44,6 +46,7 @@ CASES = {
     "permutation64": _SIXTY_FOUR.replace("T1", "8") + _PERMUTATION,
     "congested64": _SIXTY_FOUR.replace("T1", "4") + _PERMUTATION,
 }
+SPINNING = ("faults=[]", "expect=[qp_errors == 0]", f"workload.0.programs.command={_SPIN}")
 FIGURES = (
     *("packets/s", "late p99 ms", "no CPU %", "pressure %", "stolen %", "machine us", "daemons us", "budget us"),
     "start s",
@@ -90,6 +93,8 @@ def scenario_of(case: str) -> Scenario:
     """Raises TestbedError for a case that there is not."""
     if case in CASES:
         return load_scenario_text(f"name: {case}\n{CASES[case]}expect: [qp_errors == 0, bytes_wrong == 0]\n")
+    if case == "spinning":
+        return load_scenario(shipped_named("programs/all-reduce").path, SPINNING)
     return load_scenario(shipped_named(case).path)
 
 
@@ -121,7 +126,8 @@ def figures_of(scenario: Scenario, folder: Path, began_ns: int, busy: BusyTime) 
     packets = sum(host["data_sent"] for host in hosts)
     pps = packets * 1e9 / (moments[1] - moments[0])
     asked = offered_load(scenario)
-    load = replace(asked, pps=pps, congested_pps=asked.congested_pps * pps / asked.pps)
+    congested_pps = asked.congested_pps * pps / asked.pps if asked.pps else 0.0
+    load = replace(asked, pps=pps, congested_pps=congested_pps)
     values = (
         pps,
         max(fidelity["lateness_p99_ns"].values()) / 1e6,
@@ -142,7 +148,7 @@ def main() -> int:
     runs = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else RUNS
     print(f"{'':14}{''.join(f'{name:>13}' for name in FIGURES)}")
     try:
-        for case in arguments or ["quickstart", *CASES]:
+        for case in arguments or ["quickstart", *CASES, "spinning"]:
             scenario = scenario_of(case)
             results = []
             for _ in range(runs):

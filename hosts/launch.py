@@ -88,7 +88,9 @@ def _own_files(files: list[tuple[str, bytes, int]]) -> None:
 
 
 def _limit(memory_bytes: int) -> None:
-    """Limits last; from SCHED_IDLE a process without CAP_SYS_NICE comes back to no better priority than its own."""
+    """Where memory runs out, programs are killed first. From SCHED_IDLE a process without CAP_SYS_NICE comes back to no
+    better priority than its own."""
+    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))

@@ -15,7 +15,7 @@ from mrc_testbed.testbed.lessons.work import (
     UnknownLesson,
     Work,
     lesson_named,
-    named_plugins,
+    named_code,
     open_work,
     student_of,
     with_seed_by_name,
@@ -70,7 +70,7 @@ def _graded(
         return _not_judged(student_of(folder, name), name, 0, error)
     lesson = work.lesson
     try:
-        _refuse_plugins(work)
+        _refuse_code(work)
         return GradedWork(work.student, lesson.name, lesson.points, check_work(work, options, console))
     except UNREADABLE as error:
         return _not_judged(work.student, lesson.name, lesson.points, error)
@@ -82,11 +82,11 @@ def _not_judged(student: str, lesson: str, of: int, error: Exception) -> GradedW
     return GradedWork(student, lesson, of, reason=reason_of(error))
 
 
-def _refuse_plugins(work: Work) -> None:
+def _refuse_code(work: Work) -> None:
     """Who grades runs nobody's code unread. Raises UsageError."""
     for run in work.lesson.runs:
-        if place := named_plugins(work.scenario_file(run)):
-            raise UsageError(f"{place}: grading runs no student's plugin; read it, then use `lesson check`")
+        if place := named_code(work.scenario_file(run)):
+            raise UsageError(f"{place}: grading runs no student's code; read it, then use `lesson check`")
 
 
 def _write(out: Path, graded: Sequence[GradedWork]) -> None:

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import create_folder, point_latest
 from mrc_testbed.testbed.runner.phases import RunJob
 from mrc_testbed.testbed.runner.plugins import keep_plugins
-from mrc_testbed.testbed.runner.program_files import keep_programs
+from mrc_testbed.testbed.runner.program_files import keep_programs, require_consent
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import program_specs
 from mrc_testbed.testbed.scenario import Scenario
@@ -44,6 +44,7 @@ def run_scenario(
     began = time.monotonic()
     place = place_of(scenario)
     place.require_reach(out)
+    require_consent(scenario, replays)
     require_needs(program_specs(scenario, out))
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)

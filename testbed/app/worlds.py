@@ -54,6 +54,8 @@ def pairs_of_scenarios(
     kept = [case for case in cases if not case.scenario.transport.of_kernel]
     if not kept:
         raise UsageError(f"{cases[0].file}: speaks the kernel's TCP, which virtual time does not have")
+    if mine := next((case for case in kept if case.scenario.job.programs), None):
+        raise UsageError(f"{mine.file}: has programs, which virtual time cannot run")
     left = [case.cell_name for case in cases if case not in kept]
     return [Pair(case.cell_name, scenario=case.scenario) for case in kept], left
 

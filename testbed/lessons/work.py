@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.scenario.load.loader import PLUGINS
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
 
 MARKER = "lesson.yaml"
@@ -106,12 +107,17 @@ def lesson_named(folder: Path) -> str:
     return name if any(one.name == name for one in shipped_lessons()) else ""
 
 
-def named_plugins(path: Path) -> str:
-    """Where a scenario names a plugin, which is code that runs as whoever loads it: file, line and key; else empty. A
-    cell may name one that the file does not. Raises ScenarioError."""
+def named_code(path: Path) -> str:
+    """Where a scenario names a plugin or programs, which are code that runs as whoever loads it: file, line and key;
+    else empty. A cell may name one that the file does not. Raises ScenarioError."""
     file = YamlFile.read(path)
-    found = [key for key in _keys_with_values(file.source.data) if str(key[-1]).partition(".")[0] == PLUGINS]
+    found = [key for key in _keys_with_values(file.source.data) if _is_code(str(key[-1]).split("."))]
     return f"{path}:{file.line_of(found[0])}: {dotted(found[0])}" if found else ""
+
+
+def _is_code(key: Sequence[str]) -> bool:
+    """A key of a document, or one that a cell changes."""
+    return key[0] == PLUGINS or Programs.kind in key
 
 
 def _keys_with_values(data: Any, path: KeyPath = ()) -> Iterator[KeyPath]:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.consent import TRUST
+from mrc_testbed.testbed.consent import TRUST, Consent
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain
 from mrc_testbed.testbed.runner.plugins import note_hashes
@@ -18,16 +18,23 @@ COPIES = "programs"
 """Folder in a run folder for a copy of every file that programs are given."""
 
 
+def require_consent(scenario: Scenario, replays: Path | None) -> None:
+    """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
+    have been run here before. Raises UsageError."""
+    asked = Consent.of_scenarios and replays is None
+    if asked or not scenario.job.programs or is_trusted(_digest(scenario, _contents(scenario, replays))):
+        return
+    read = "read its scenario.yaml and programs/" if replays else "read it"
+    why = f"its programs were never run on this machine; {read}: {TRUST}=1 in the environment runs them"
+    raise UsageError(f"{replays or scenario.file}: {why}")
+
+
 def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> None:
-    """Copy the files into the run folder: from beside the scenario, or from the run that is repeated, and then the very
-    same commands and files must have been run here before. Raises UsageError, RunError."""
+    """Copy the files into the run folder: from beside the scenario, or from the run that is repeated. Raises
+    UsageError, RunError."""
     if not scenario.job.programs:
         return
-    contents = {name: _content(_source(scenario, replays) / name) for name in _names(scenario)}
-    digest = _digest(scenario, contents)
-    if replays and not is_trusted(digest):
-        why = "its programs were never run on this machine; read its scenario.yaml and programs/"
-        raise UsageError(f"{replays}: {why}: {TRUST}=1 in the environment runs them")
+    contents = _contents(scenario, replays)
     for name, content in contents.items():
         path = folder / COPIES / name
         try:
@@ -36,7 +43,7 @@ def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> Non
                 file.write(content)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
-    note_hashes([digest])
+    note_hashes([_digest(scenario, contents)])
 
 
 def program_records(scenario: Scenario, folder: Path) -> dict[str, Any]:
@@ -53,6 +60,10 @@ def _names(scenario: Scenario) -> list[str]:
 
 def _source(scenario: Scenario, replays: Path | None) -> Path:
     return replays / COPIES if replays else Path(scenario.file).parent
+
+
+def _contents(scenario: Scenario, replays: Path | None) -> dict[str, bytes]:
+    return {name: _content(_source(scenario, replays) / name) for name in _names(scenario)}
 
 
 def _content(path: Path) -> bytes:

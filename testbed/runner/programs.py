@@ -13,7 +13,7 @@ from typing import Any
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
 from mrc_testbed.testbed.runner.events import Note, ProgramsRun
-from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched
+from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched, families
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_output import Output
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
@@ -24,6 +24,8 @@ OUTPUTS = "programs"
 """Folder in a run folder with the output of every program."""
 GRACE_NS = 5 * 10**9
 """After one program of a job failed, the others have this time to end by themselves."""
+MOST_PROCESSES = 512
+"""Of one program, with all that it starts."""
 _TOLD_NS = 10**9
 _READ_BYTES = 1 << 16
 _REST_NS = 20_000_000
@@ -65,8 +67,7 @@ class RunningPrograms:
 
     def _start(self) -> None:
         self._start_ns = self._loop.now_ns()
-        if any(not one.step for one in self._running):
-            self._loop.every(_TOLD_NS, self._tell, self._start_ns + _TOLD_NS)
+        self._loop.every(_TOLD_NS, self._look, self._start_ns + _TOLD_NS)
         for one in self._running:
             one.launched.go()
             self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
@@ -96,10 +97,18 @@ class RunningPrograms:
                 one.launched.signal(signal.SIGKILL)
                 self._ended(one)
 
-    def _tell(self) -> None:
-        """How far programs are whose steps are not known."""
+    def _look(self) -> None:
         running = [one for one in self._running if not one.ended]
-        if running:
+        found = families()
+        for one in running:
+            if len(found.get(one.launched.family, ())) > MOST_PROCESSES and one.launched.family and not one.killed:
+                one.killed = f"was killed: it had more than {MOST_PROCESSES} processes"
+                one.launched.kill_family()
+        self._tell(running)
+
+    def _tell(self, running: list[_Running]) -> None:
+        """How far programs are whose steps are not known."""
+        if any(not one.step for one in running):
             since_s = (self._loop.now_ns() - self._start_ns) / 1e9
             longest_s = max(one.spec.entry.timeout_ns for one in running) / 1e9
             printed = tuple((figure, host, value) for figure, (host, value) in self._printed.items())

@@ -35,13 +35,22 @@ def plan_sweep(cases: Sequence[Case], out: Path, asked: Mapping[str, Any]) -> Sw
     try:
         missing = [each for each in (out, *out.parents) if not each.exists()]
         out.mkdir(parents=True, exist_ok=True)
-        cells = [_planned(case, out, seen) for case in cases]
+        cells = [_planned(case, out, seen) for case in map(_portable, cases)]
         made = datetime.now(UTC).isoformat(timespec="seconds")
         write_sweep(out, {"made": made, **code_version(), "asked": dict(asked)}, cells)
         give((*missing, *out.rglob("*")))
     except OSError as error:
         raise RunError(f"cannot write {error.filename or out}: {error.strerror}") from error
     return SweepFolder(out)
+
+
+def _portable(case: Case) -> Case:
+    """Raises UsageError for programs, whose files and commands lie on this machine."""
+    if case.scenario.job.programs:
+        raise UsageError(
+            f"{case.file}: has programs of this machine; `mrc-testbed run` has --repeat and matrix for them"
+        )
+    return case
 
 
 def _planned(case: Case, out: Path, seen: Counter[str]) -> SweepCell:

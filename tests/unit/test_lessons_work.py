@@ -287,7 +287,7 @@ def test_who_grades_runs_no_student_s_code_whatever_the_file_was_when_it_was_loo
     (tmp_path / "class/eve/evil.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')\nPLUGIN = {{}}\n")
     file = tmp_path / "class/eve/scenario.yaml"
     file.write_text(f"{file.read_text()}plugins: [evil.py]\n")
-    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.named_plugins", lambda _: "")
+    monkeypatch.setattr("mrc_testbed.testbed.app.lesson_grades.named_code", lambda _: "")
     assert lesson("grade", "class/eve", "--virtual", "--lesson", "mine").status == 0
     assert "evil.py is code that was never run on this machine" in (tmp_path / "grades.csv").read_text()
     assert not (tmp_path / "was-run").exists()
@@ -421,6 +421,8 @@ def test_a_lesson_of_another_version_has_its_student_and_its_name(lesson: Lesson
         ("plugins: [mine.py]\n", "plugins"),
         ("matrix: {plugins.0: [mine.py]}\n", "matrix.plugins.0"),
         ("variants: {a: {plugins: [mine.py]}}\n", "variants.a.plugins"),
+        ("variants: {a: {workload: [programs: {command: touch ran}]}}\n", "variants.a.workload.0.programs"),
+        ("matrix: {workload.0.programs.command: [touch ran]}\n", "matrix.workload.0.programs.command"),
     ],
 )
 def test_grading_runs_no_code_of_a_student(lesson: Lesson, tmp_path: Path, text: str, place: str) -> None:
@@ -430,7 +432,7 @@ def test_grading_runs_no_code_of_a_student(lesson: Lesson, tmp_path: Path, text:
     with (tmp_path / "class/eve/scenario.yaml").open("a") as file:
         file.write(text)
     ended = lesson("grade", "class", "--virtual", "--lesson", "mine")
-    assert f": {place}: grading runs no student's plugin" in ended.out
+    assert f": {place}: grading runs no student's code" in ended.out
     assert not (tmp_path / "ran").exists()
 
 

@@ -51,14 +51,15 @@ def test_a_port_program_that_touched_nothing_leaves_the_head_of_a_table(bench: B
 
 
 def test_steps_are_told_when_the_last_rank_has_done_them(bench: Bench) -> None:
+    """From the first rank's begin, or from the last end if that is later; each began half a second before its end."""
     for at_s, host, step in ((1, "h0", 0), (1.2, "h1", 0), (2.2, "h1", 1), (4.2, "h0", 1), (5, "h0", 2), (5, "h1", 2)):
         bench.step(at_s, host, step)
     bench.finish(6)
     bench.run()
     assert bench.told.steps == [
-        "step 1/3, last 1.20 s, worst 1.20 s",
-        "step 2/3, last 3.00 s, worst 3.00 s",
-        "step 3/3, last 0.80 s, worst 3.00 s",
+        "step 1/3, last 0.70 s, worst 0.70 s",
+        "step 2/3, last 2.50 s, worst 2.50 s",
+        "step 3/3, last 0.50 s, worst 2.50 s",
     ]
     rows = (bench.folder / "completions.csv").read_text().splitlines()[1:]
     assert len(rows) == 6

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.errors import ScenarioError
+from mrc_testbed.testbed.app.batch import load_cases
+from mrc_testbed.testbed.errors import MissingCapability, ScenarioError, UsageError
+from mrc_testbed.testbed.runner import program_needs
+from mrc_testbed.testbed.runner.program_needs import require_needs
+from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
+from mrc_testbed.testbed.sweep.plan import plan_sweep
 
 HEAD = "name: x\nfabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1}\n"
 
@@ -95,3 +100,60 @@ def test_a_job_of_ours_may_run_beside_programs(tmp_path: Path) -> None:
     scenario = load_scenario(path)
     assert [job.name for job in scenario.job.programs] == ["mine"]
     assert [job.name for job in scenario.jobs] == ["mine", "ours"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "reached"),
+    [("", ["h0", "h2"]), (", hosts: all", ["h0", "h1", "h2", "h3"]), (", hosts: [h3, h2, h0]", ["h3", "h2", "h0"])],
+)
+def test_hosts_without_a_command_are_reached_and_have_no_rank(tmp_path: Path, hosts: str, reached: list[str]) -> None:
+    path = tmp_path / "x.yaml"
+    fabric = HEAD.replace("hosts_per_t0: 1", "hosts_per_t0: 2")
+    text = f"{fabric}workload:\n  - programs: {{commands: {{h0: ls, h2: ls}}{hosts}}}\n"
+    path.write_text(text, encoding="utf-8")
+    scenario = load_scenario(path)
+    (job,) = scenario.job.programs
+    assert job.host_names(scenario.shape()) == ("h0", "h2")
+    assert sorted(scenario.host_names) == sorted(reached)
+    assert len(list(scenario.job.plan_job(scenario.plan()).qps)) == len(reached) * (len(reached) - 1)
+    places = places_of(scenario, tmp_path)
+    found = [{name: places[host].environment.get(name) for name in ("RANK", "MRC_ADDRESS")} for host in ("h2", "h3")]
+    assert found[0] == {"RANK": "1", "MRC_ADDRESS": "10.64.0.3"}
+    assert found[1] == {"RANK": None, "MRC_ADDRESS": "10.64.0.4" if "h3" in reached else None}
+
+
+def test_a_host_is_reached_by_one_job_alone(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"h1 is already in the job of workload\.0"):
+        load(tmp_path, "{commands: {h0: ls}, hosts: all}", "  - programs: {commands: {h1: ls}}\n")
+
+
+def test_what_a_machine_lacks_is_told_before_anything_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs(programs: str) -> None:
+        require_needs(program_specs(load(tmp_path, programs), tmp_path))
+
+    needs("{command: python3 -V, modules: [json, socket]}")
+    with pytest.raises(UsageError, match="job-1: h0 cannot run no-such-command: there is no such command; install it"):
+        needs("{command: no-such-command}")
+    with pytest.raises(MissingCapability, match=r"has no module nowhere\. Fix: .* -m pip install nowhere, or another"):
+        needs("{command: python3 -V, modules: [json, nowhere]}")
+    with pytest.raises(ScenarioError, match="modules: must be a list of modules that Python imports"):
+        needs("{command: python3 -V, modules: ['a b']}")
+    monkeypatch.setattr(program_needs, "TUN", tmp_path / "tun")
+    with pytest.raises(
+        MissingCapability, match=r"programs need .*/tun: No such file or directory\. Fix: modprobe tun; in"
+    ):
+        needs("{command: ls}")
+
+
+def test_modules_are_looked_for_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nowhere.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingCapability):
+        require_needs(program_specs(load(tmp_path, "{command: python3 -V, modules: [nowhere]}"), tmp_path))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_programs_are_not_swept(tmp_path: Path) -> None:
+    load(tmp_path, "{command: ls}")
+    with pytest.raises(UsageError, match="has programs of this machine; `mrc-testbed run` has --repeat and matrix"):
+        plan_sweep(load_cases([tmp_path / "x.yaml"], [], None), tmp_path / "out", {})

@@ -44,7 +44,8 @@ def assert_known(words: list[str]) -> None:
         assert rest[0] in command.commands, words
         command = command.commands[rest.pop(0)]
     known = {name for parameter in command.params for name in parameter.opts}
-    options = [word for word in rest if word.startswith("-") and word != "-"]
+    ours = rest[: rest.index("--")] if "--" in rest else rest
+    options = [word for word in ours if word.startswith("-") and word != "-"]
     assert set(options) <= known | {"--help"}, words
 
 
