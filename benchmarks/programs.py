@@ -2,10 +2,10 @@
 
     sudo .venv/bin/python -m benchmarks.programs [PAIRS]
 
-One run of the quickstart's shape. In turn every 4 s a `write` sends from h1 to h5, and a program by TCP from h0 to h4.
-CPU time of the whole machine (/proc/stat) is counted in the inner 2.5 s of each slice, over the payload that arrived in
-them; what the machine does in slices without either is taken off. Then a program pings, when nothing else is sent. Each
-host also has a program that prints at once: from the common start to that line is its start.
+One run of the quickstart's shape. In turn every 4 s a `write` sends from one host to another, and a program by TCP from
+h0 to h4. CPU time of the whole machine (/proc/stat) is counted in the inner 2.5 s of each slice, over the payload that
+arrived in them; what the machine does in slices without either is taken off. Then a program pings, when nothing else is
+sent. Each host also has a program that prints at once: from the common start to that line is its start.
 
 Prints the ratio of each pair of neighbouring slices with the limit of each figure, and ends with 1 if one is above it.
 """
@@ -24,6 +24,8 @@ from pathlib import Path
 from benchmarks.believed import BusyTime
 
 COMMAND = Path(sys.executable).with_name("mrc-testbed")
+FLOWS = tuple((f"h{src}", f"h{dst}") for dst in (5, 6, 7) for src in (1, 2, 3))
+"""Of one pair of hosts there can be one."""
 PAIRS = 5
 SLICE_S, EDGE_S = 4.0, 1.0
 """Length of a slice, and what of its begin is not measured; the last half second neither."""
@@ -57,10 +59,10 @@ elif os.environ["MRC_HOST"] == "h2":
 
 def scenario_of(pairs: int) -> str:
     """Of each pair the slices nothing, `write`, program."""
-    long = f"{SLICE_S - 0.3:g}s"
     flows = "".join(
-        f"  - write: {{from: h1, to: h5, name: w{pair}, for: {long}, start: {(3 * pair + 1) * SLICE_S:g}s}}\n"
-        for pair in range(pairs)
+        f"  - write: {{from: {src}, to: {dst}, name: w{pair}, for: {SLICE_S - 0.3:g}s, "
+        f"start: {(3 * pair + 1) * SLICE_S:g}s}}\n"
+        for pair, (src, dst) in enumerate(FLOWS[:pairs])
     )
     return (
         f"name: programs\nfabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 4, rtt: {T_MS}ms}}\n"
@@ -121,7 +123,7 @@ def ratios(run: Path, busy: BusyTime, pairs: int) -> Iterator[tuple[float, float
 
 def main() -> int:
     """Measure, print, compare with the limits."""
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
+    pairs = min(int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS, len(FLOWS))
     with tempfile.TemporaryDirectory() as folder:
         run, busy = measure(pairs, Path(folder))
         costs = list(ratios(run, busy, pairs))

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
 from mrc_testbed.testbed.fabric.forker import Child, Forker
-from mrc_testbed.testbed.fabric.overlay import connect_management, show_names, tune_tcp
+from mrc_testbed.testbed.fabric.overlay import connect_management, lengthen_segments, show_names, tune_tcp
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
@@ -163,12 +163,14 @@ class Fabric:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
         return open_of(self.pids[host], host, "ns/net")
 
-    def connect_programs(self, hosts: Iterable[str]) -> None:
-        """Names, settings of TCP and the management network for hosts that have the device of programs. Raises
-        FabricError."""
+    def connect_programs(self, hosts: Iterable[str], carried_by_tcp: bool) -> None:
+        """Names, settings of TCP and the management network for hosts that have the device of programs. Settings that
+        are the whole host's are left alone where TCP also carries the packets. Raises FabricError."""
         pids = {self.plan.host_by_name[host]: self.pids[host] for host in hosts}
         show_names(pids)
         tune_tcp(pids, self.plan.shape.rtt_ns)
+        if not carried_by_tcp:
+            lengthen_segments(pids)
         connect_management(pids)
 
     def start_daemon(self, host: str, control: int, log: IO[bytes]) -> Child:

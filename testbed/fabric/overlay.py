@@ -25,6 +25,9 @@ LEAST_RTO_MS = 200
 """Linux's own."""
 RTO_RTTS = 25
 """The shortest retransmission timeout of TCP over `mrc0`, in T. On a real network it is 200 ms to T of 10 us."""
+SEGMENTS = 16
+"""Packets that TCP hands over at once, as one segment: 64 KB."""
+_TCP = Path("/proc/sys/net/ipv4")
 _LOCAL = "127.0.0.1\tlocalhost\n::1\tlocalhost\n"
 
 
@@ -35,17 +38,30 @@ def show_names(hosts: Iterable[Host]) -> None:
 
 
 def tune_tcp(pids: Mapping[Host, int], rtt_ns: int) -> None:
-    """Have TCP over `mrc0` negotiate ECN, and wait for the transport before it retransmits, on hosts whose network a
-    process holds. Raises FabricError.
+    """Have TCP over `mrc0` be CUBIC, negotiate ECN, and wait for the transport before it retransmits, on hosts whose
+    network a process holds. Raises FabricError.
 
     Attributes of the two routes that came with the addresses (ip-route(8)): nothing else on the host changes.
     """
     by_name = {host.name: pid for host, pid in pids.items()}
-    tuned = f"rto_min {max(LEAST_RTO_MS, RTO_RTTS * rtt_ns // 10**6)}ms features ecn"
+    tuned = f"rto_min {max(LEAST_RTO_MS, RTO_RTTS * rtt_ns // 10**6)}ms features ecn{_congestion_control()}"
     four = f"route change {NETWORK_4} dev {DEVICE} proto kernel scope link"
     six = f"route change {NETWORK_6} dev {DEVICE} proto kernel metric 256 {tuned}"
     run_batches(IP4, by_name, {host.name: [f"{four} src {ipv4(host.index)} {tuned}"] for host in pids})
     run_batches(IP, by_name, {host: [six] for host in by_name})
+
+
+def _congestion_control() -> str:
+    """CUBIC, the usual one of Linux: it hears marks, which BBR does not. A kernel without it keeps its own."""
+    return " congctl cubic" if "cubic" in (_TCP / "tcp_available_congestion_control").read_text().split() else ""
+
+
+def lengthen_segments(pids: Mapping[Host, int]) -> None:
+    """Have TCP on these hosts hand over at least this much at once. Else it is what it sends in 1 ms (tcp(7),
+    tcp_tso_autosize), two packets at the rates here, and each costs the gateway as much as a long one."""
+    for host, pid in pids.items():
+        with network_of(pid, host.name):
+            (_TCP / "tcp_min_tso_segs").write_text(str(SEGMENTS), encoding="ascii")
 
 
 def connect_management(pids: Mapping[Host, int]) -> None:
@@ -54,9 +70,9 @@ def connect_management(pids: Mapping[Host, int]) -> None:
     A cable from each host to the network of this process, which routes between them. All neighbours are known, so
     nobody asks for addresses, and no bridge is needed.
     """
-    four, six = Path("/proc/sys/net/ipv4"), Path("/proc/sys/net/ipv6/conf")
+    six = Path("/proc/sys/net/ipv6/conf")
     run_batch(IP, "the management network", os.getpid(), [_cable_line(host, pid) for host, pid in pids.items()])
-    (four / "ip_forward").write_text("1", encoding="ascii")
+    (_TCP / "ip_forward").write_text("1", encoding="ascii")
     for host, pid in pids.items():
         (six / _cable(host) / "disable_ipv6").write_text("1", encoding="ascii")
         with network_of(pid, host.name):

@@ -83,6 +83,8 @@ class Lesson:
     questions: tuple[LessonQuestion, ...]
     text: str
     hints: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """What programs in its scenarios consist of."""
 
     @property
     def number(self) -> str:
@@ -123,11 +125,17 @@ class Lesson:
         path = self.folder / f"{stage}{suffix}.yaml"
         return path if stage is Stage.START or path.is_file() else self.scenario_file(run, Stage.START)
 
+    def solved_file(self, name: str) -> Path | None:
+        """The solution of one of `files`; None where it stays as it was handed out."""
+        path = self.folder / f"{Stage.SOLUTION}-{name}"
+        return path if path.is_file() else None
+
     def handed_out(self) -> Iterator[tuple[Path, str]]:
         """Each file of the starter, and what the student has it as."""
         yield self.folder / TEXT_FILE, TEXT_FILE
         for run in self.runs:
             yield self.scenario_file(run, Stage.START), own_file(run)
+        yield from ((self.folder / name, name) for name in self.files)
         if any(not one.file for one in self.questions):
             yield self.folder / ANSWERS_FILE, ANSWERS_FILE
         for name in self.texts:

@@ -31,6 +31,7 @@ from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HINT = re.compile(r"^## ", re.M)
 _WORLDS = {world.value: world for world in WorldKind}
 
@@ -77,6 +78,7 @@ def _read(folder: Path, check: YamlFile) -> Lesson:
         questions=_questions(keys),
         text=_content(folder / TEXT_FILE),
         hints=_hints(_content(folder / HINTS_FILE)),
+        files=_files(keys),
     )
     keys.refuse_others()
     _note_unknown_names(lesson, check)
@@ -93,6 +95,14 @@ def _runs(folder: Path, keys: Keys) -> tuple[str, ...]:
         if not re.fullmatch(NAME_PATTERN, run):
             keys.complain(f"{run!r} is not a name; use lower-case letters, digits and dashes", "runs")
     return tuple(dict.fromkeys(runs))
+
+
+def _files(keys: Keys) -> tuple[str, ...]:
+    files = keys.texts("files", "[ring.py]")
+    for name in files:
+        if not _FILE.fullmatch(name) or name.startswith(tuple(Stage)):
+            keys.complain(f"{name!r} is not the name of a file here, such as ring.py", "files")
+    return tuple(dict.fromkeys(files))
 
 
 def _worlds(keys: Keys) -> tuple[WorldKind, ...]:

@@ -42,6 +42,10 @@ def solution_lines(lesson: Lesson, answers: Answers | None = None) -> Iterator[s
             yield f"# {own_file(run)}"
             yield input_text(path).rstrip()
         yield ""
+    for name in lesson.files:
+        solved = lesson.solved_file(name)
+        yield f"# {name}" if solved else f"# {name}: as it was handed out"
+        yield from (input_text(solved).rstrip(), "") if solved else ("",)
     found = solution_answers(lesson) if answers is None else answers
     for question in lesson.questions:
         if question.file:
@@ -69,6 +73,8 @@ def write_solution(lesson: Lesson, folder: Path) -> None:
     """Put the solution over what was handed out; answers that the run draws stay empty."""
     for run in lesson.runs:
         shutil.copyfile(lesson.scenario_file(run, Stage.SOLUTION), folder / own_file(run))
+    for name in lesson.files:
+        shutil.copyfile(lesson.solved_file(name) or lesson.folder / name, folder / name)
     for name in lesson.texts:
         shutil.copyfile(lesson.folder / f"{Stage.SOLUTION}-{name}", folder / name)
     if (lesson.folder / SOLUTION_ANSWERS_FILE).is_file():

@@ -28,7 +28,7 @@ def open_gateways(team: Team, scenario: Scenario, world: World) -> None:
     }
     if requests:
         team.ask("open_gateway", requests.__getitem__, hosts=requests)
-        world.connect_programs(requests)
+        world.connect_programs(requests, scenario.transport.of_kernel)
 
 
 def _request(name: str, hosts: Sequence[str], shape: Shape) -> dict[str, Any]:

@@ -81,9 +81,9 @@ class KernelWorld:
         """That of its node."""
         return self._fabric.network(host)
 
-    def connect_programs(self, hosts: Iterable[str]) -> None:
+    def connect_programs(self, hosts: Iterable[str], carried_by_tcp: bool) -> None:
         """By routes, cables and a file of this sandbox."""
-        self._fabric.connect_programs(hosts)
+        self._fabric.connect_programs(hosts, carried_by_tcp)
 
     def exec_server(
         self, places: Mapping[str, HostPlace], beside: Callable[[str], int | None], recorder: Recorder

@@ -107,7 +107,7 @@ class VirtualWorld:
         """There is none."""
         raise FabricError(host, "enter its network", "virtual time has no kernel")
 
-    def connect_programs(self, hosts: Iterable[str]) -> None:
+    def connect_programs(self, hosts: Iterable[str], carried_by_tcp: bool) -> None:
         """There are none."""
 
     def exec_server(self, *_: object) -> None:

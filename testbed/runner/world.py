@@ -87,9 +87,9 @@ class World(Protocol):
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
 
-    def connect_programs(self, hosts: Iterable[str]) -> None:
-        """What programs on these hosts find beside the device: names, settings of TCP, a management network. Raises
-        FabricError."""
+    def connect_programs(self, hosts: Iterable[str], carried_by_tcp: bool) -> None:
+        """What programs on these hosts find beside the device: names, settings of TCP, a management network.
+        `carried_by_tcp`: the transport is the kernel's TCP. Raises FabricError."""
 
     def exec_server(
         self, places: Mapping[str, HostPlace], beside: Callable[[str], int | None], recorder: Recorder

@@ -17,10 +17,11 @@ from mrc_testbed.testbed.workloads.steps import StepJob
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.shape import Shape
 
-_RING_WINDOWS = 4
+_RING_WINDOWS = 5
 """Room for packets to one host that are not acknowledged, in what the host can send in T."""
-_MARK_WINDOWS = 1.5
-"""With more than this under way, TCP inside is told to slow down: it then still has more than one window."""
+_MARK_WINDOWS = 2.5
+"""With more than this under way, TCP inside is told to slow down: CUBIC goes to 0.7 of it, and then still has more than
+one window, also where whole segments of 64 KB do not fill it."""
 
 
 def ring_bytes(shape: Shape) -> int:

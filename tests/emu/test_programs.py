@@ -93,7 +93,7 @@ def test_a_program_finds_names_addresses_and_folders_of_its_own(tmp_path: Path) 
 
 
 def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path: Path) -> None:
-    """Eight ways to misbehave at once, one a host: each with its status, and the run ends."""
+    """Nine ways to misbehave at once, one a host: each with its status, and the run ends."""
     ways = {
         "h0": ("echo so far; exit 3", "3", "0"),
         "h1": ("kill -SEGV $$", "-11", "0"),
@@ -103,12 +103,13 @@ def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path:
         "h5": ("cat /dev/zero > /tmp/full; echo $? full; exit 4", "4", "0"),
         "h6": ("python3 -c 'x = bytearray(8 << 30)'", "1", "0"),
         "h7": ("umount /tmp || mount -o remount,rw / || date -s 12:00 || reboot -f; exit 7", "7", "0"),
+        "h8": ("bomb() { setsid sh -c 'sleep 100' & bomb & bomb; }; bomb", "-9", "1"),
     }
     jobs = "".join(
         f"  - programs: {{name: job-{host}, timeout: 6s, commands: {json.dumps({host: ['sh', '-c', text]})}}}\n"
         for host, (text, _, _) in ways.items()
     )
-    fabric = PAIR.replace("hosts_per_t0: 1", "hosts_per_t0: 4").replace("name: pair", "name: wild")
+    fabric = PAIR.replace("hosts_per_t0: 1", "hosts_per_t0: 5").replace("name: pair", "name: wild")
     run = Run(tmp_path, scenario=f"{fabric}workload:\n{jobs}")
     run.finish()
     ends = {end["host"]: (end["status"], end["killed"]) for end in rows(run, "programs.csv")}
@@ -118,6 +119,7 @@ def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path:
     assert told["h0"] == "sh ended with status 3: so far"
     assert told["h1"].startswith("sh was killed by SIGSEGV")
     assert told["h2"].startswith("sh was killed: it was not done within its timeout of 6 s")
+    assert told["h8"].startswith("sh was killed: it had more than 512 processes")
     assert "No space left on device" in output(run, "h5")
     assert "MemoryError" in output(run, "h6")
     assert "bytes left out" in output(run, "h3")
