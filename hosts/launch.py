@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mrc_testbed.hosts.light import lighten_session
 from mrc_testbed.hosts.scratch import HOME, TMP, WORK
 
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWNET = 0x00020000, 0x04000000, 0x40000000
@@ -91,6 +92,7 @@ def _limit(memory_bytes: int) -> None:
     """Where memory runs out, programs are killed first. From SCHED_IDLE a process without CAP_SYS_NICE comes back to no
     better priority than its own."""
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    lighten_session(os.getpid())
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))

@@ -9,7 +9,7 @@ from typing import Any
 from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
 from mrc_testbed.testbed.lessons.fitting import CellScenario
 from mrc_testbed.testbed.lessons.work import Work
-from mrc_testbed.testbed.rundir.results import RESULTS, run_folder, run_folders
+from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER, RESULTS, run_folder, run_folders
 from mrc_testbed.testbed.scenario import Scenario, load_cells, load_recorded
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
@@ -36,10 +36,26 @@ def difference(wanted: Scenario, found: Scenario, but: Iterable[str] = ()) -> st
 
 
 def newest_run(out: Path, wanted: Scenario) -> Path | None:
-    """The newest run in `out` of exactly this scenario."""
+    """The newest run in `out` of exactly this scenario, and of its programs as they are now."""
+    for folder, found in _recorded(reversed(run_folders(out))):
+        if not (difference(wanted, found) or changed_file(wanted, folder)):
+            return folder
+    return None
+
+
+def changed_file(wanted: Scenario, folder: Path) -> str:
+    """The first file of its programs that is another than the copy in a run folder; empty if none is."""
+    names = (name for job in wanted.job.programs for name in job.entry.files)
     return next(
-        (folder for folder, found in _recorded(reversed(run_folders(out))) if not difference(wanted, found)), None
+        (name for name in names if not _same(Path(wanted.file).parent / name, folder / PROGRAMS_FOLDER / name)), ""
     )
+
+
+def _same(mine: Path, copy: Path) -> bool:
+    try:
+        return mine.read_bytes() == copy.read_bytes()
+    except OSError:
+        return False
 
 
 def _recorded(folders: Iterable[Path]) -> Iterator[tuple[Path, Scenario]]:
@@ -58,16 +74,20 @@ def given_runs(work: Work, of: Iterable[str], names: Sequence[Path]) -> list[tup
     how = [_how(work, found) for found in runs.values()]
     found: list[tuple[CellScenario, Path]] = []
     for cell in cells_of_work(work, of, *(how[0] if how else ([], None))):
-        fitting = [path for path, one in runs.items() if not difference(cell.scenario, one, _HOW)]
+        differs = {path: _differs(cell.scenario, path, one) for path, one in runs.items()}
+        fitting = [path for path, what in differs.items() if not what]
         if not fitting:
-            path, one = next(iter(runs.items()))
-            key = difference(cell.scenario, one, _HOW)
+            path, key = next(iter(differs.items()))
             file = work.scenario_file(cell.run)
             raise UsageError(
                 f"{path}: is no run of {file}: {key} differs; run the file as it is now, or leave --run out"
             )
         found.append((cell, fitting[-1]))
     return found
+
+
+def _differs(wanted: Scenario, folder: Path, found: Scenario) -> str:
+    return difference(wanted, found, _HOW) or changed_file(wanted, folder)
 
 
 def _named(name: Path) -> tuple[Path, Scenario]:

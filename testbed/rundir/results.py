@@ -16,6 +16,8 @@ from mrc_testbed.testbed.scenario import SCENARIO_FILE
 RESULTS = Path("results")
 LATEST = "latest"
 LOGS = "logs"
+PROGRAMS_FOLDER = "programs"
+"""In a run folder: the output of every program of the user, and copies of their files."""
 COMPARE_FILE = "compare.json"
 """The file that marks a comparison folder."""
 PAPER_FILE = "paper.json"

@@ -7,9 +7,10 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from mrc_testbed.hosts.light import lighten_session
 from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_spec import HostPlace
@@ -91,6 +92,7 @@ class Launched:
                 pass_fds=[each for each in (network, go, mounts) if each is not None],
             )
         self._family: int | None = None
+        self._light = {self.process.pid}
         self.end = Watched(os.pidfd_open(self.process.pid))
 
     def go(self) -> None:
@@ -116,6 +118,15 @@ class Launched:
             found = _uts_of(self.process.pid)
             self._family = None if found == _uts_of(os.getpid()) else found
         return self._family
+
+    def lighten(self, members: Iterable[int]) -> None:
+        """Sessions that it has made since the last call weigh as little as its own. `members`: of its family."""
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError):
+                session = os.getsid(pid)
+                if session not in self._light:
+                    self._light.add(session)
+                    lighten_session(pid)
 
     def kill_family(self) -> None:
         """It, and all that came of it, faster than that forks."""

@@ -19,6 +19,7 @@ from mrc_testbed.testbed.interrupts import unwrapped
 from mrc_testbed.testbed.rundir.lines import HistoryFields
 from mrc_testbed.testbed.rundir.planned import plan_document
 from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
 from mrc_testbed.testbed.runner.denylist import Controller
@@ -27,7 +28,7 @@ from mrc_testbed.testbed.runner.events import PhaseBegins
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
-from mrc_testbed.testbed.runner.program_files import COPIES, program_records
+from mrc_testbed.testbed.runner.program_files import program_records
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
@@ -178,10 +179,10 @@ class Phases:
             self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
         )
         scenario, recorder, on_event = self._job.scenario, self._recorder, self._measurement.on_event
-        specs = program_specs(scenario, self._job.folder / COPIES)
+        specs = program_specs(scenario, self._job.folder / PROGRAMS_FOLDER)
         self._programs = RunningPrograms(specs, self._loop, recorder, self._progress, on_event)
         self._measurement.programs = self._programs if specs else None
-        places = places_of(scenario, self._job.folder / COPIES)
+        places = places_of(scenario, self._job.folder / PROGRAMS_FOLDER)
         self._exec = self._world.exec_server(places, self._programs.process_on, recorder)
         if self._job.audience:
             self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)

@@ -10,12 +10,10 @@ from typing import Any
 from mrc_testbed.testbed.consent import TRUST, Consent
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain
+from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.runner.plugins import note_hashes
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
-
-COPIES = "programs"
-"""Folder in a run folder for a copy of every file that programs are given."""
 
 
 def require_consent(scenario: Scenario, replays: Path | None) -> None:
@@ -36,7 +34,7 @@ def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> Non
         return
     contents = _contents(scenario, replays)
     for name, content in contents.items():
-        path = folder / COPIES / name
+        path = folder / PROGRAMS_FOLDER / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with open_new(path) as file:
@@ -50,7 +48,7 @@ def program_records(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """For environment.json: the hashes of the copies; empty without programs."""
     if not scenario.job.programs:
         return {}
-    hashes = {name: sha256((folder / COPIES / name).read_bytes()).hexdigest() for name in _names(scenario)}
+    hashes = {name: sha256((folder / PROGRAMS_FOLDER / name).read_bytes()).hexdigest() for name in _names(scenario)}
     return {"program_files": hashes}
 
 
@@ -59,7 +57,7 @@ def _names(scenario: Scenario) -> list[str]:
 
 
 def _source(scenario: Scenario, replays: Path | None) -> Path:
-    return replays / COPIES if replays else Path(scenario.file).parent
+    return replays / PROGRAMS_FOLDER if replays else Path(scenario.file).parent
 
 
 def _contents(scenario: Scenario, replays: Path | None) -> dict[str, bytes]:

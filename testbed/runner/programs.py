@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
 from mrc_testbed.testbed.runner.events import Note, ProgramsRun
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched, families
@@ -20,8 +21,6 @@ from mrc_testbed.testbed.runner.program_spec import ProgramSpec
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.scenario.model.programs import UNNAMED_FIGURE
 
-OUTPUTS = "programs"
-"""Folder in a run folder with the output of every program."""
 GRACE_NS = 5 * 10**9
 """After one program of a job failed, the others have this time to end by themselves."""
 MOST_PROCESSES = 512
@@ -58,7 +57,7 @@ class RunningPrograms:
     def prepare(self, fabric: NetworkOf) -> None:
         """Start all processes up to the point at which they become the programs."""
         for spec in self._specs:
-            output = Output(self._recorder.binary(f"{OUTPUTS}/{spec.host}.log"))
+            output = Output(self._recorder.binary(f"{PROGRAMS_FOLDER}/{spec.host}.log"))
             self._running.append(_Running(spec, fabric, output))
 
     def start_at(self, start_ns: int) -> None:
@@ -101,7 +100,9 @@ class RunningPrograms:
         running = [one for one in self._running if not one.ended]
         found = families()
         for one in running:
-            if len(found.get(one.launched.family, ())) > MOST_PROCESSES and one.launched.family and not one.killed:
+            members = found.get(one.launched.family, []) if one.launched.family else []
+            one.launched.lighten(members)
+            if len(members) > MOST_PROCESSES and not one.killed:
                 one.killed = f"was killed: it had more than {MOST_PROCESSES} processes"
                 one.launched.kill_family()
         self._tell(running)

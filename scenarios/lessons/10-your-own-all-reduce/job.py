@@ -1,0 +1,85 @@
+"""The job around an all-reduce: connects all ranks, calls it in each step, and checks every sum. It stays as it is."""
+
+import importlib
+import os
+import socket
+import sys
+import time
+from array import array
+from operator import add as plus
+from queue import SimpleQueue
+from threading import Thread
+
+RANK, SIZE, HOSTS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), os.environ["MRC_HOSTS"].split(",")
+STEPS, COUNT, PORT = int(os.environ["STEPS"]), int(os.environ["COUNT"]), 5555
+
+
+def add(some, others):
+    """The sums of two arrays of one length."""
+    return array("d", map(plus, some, others))
+
+
+class Links:
+    """A connection to each other rank. Sending never waits; receiving waits for all that was asked for."""
+
+    def __init__(self):
+        listener = socket.create_server(("", PORT), backlog=SIZE)
+        self._to = {rank: self._connect(rank) for rank in range(RANK)}
+        for _ in range(RANK + 1, SIZE):
+            accepted, _ = listener.accept()
+            self._to[accepted.recv(1)[0]] = accepted
+        self._waiting = {rank: SimpleQueue() for rank in self._to}
+        for rank, link in self._to.items():
+            Thread(target=self._send_all, args=(link, self._waiting[rank]), daemon=True).start()
+
+    @staticmethod
+    def _connect(rank):
+        until = time.monotonic() + 30
+        while True:
+            try:
+                link = socket.create_connection((HOSTS[rank], PORT), timeout=30)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        link.settimeout(None)
+        link.sendall(bytes([RANK]))
+        return link
+
+    @staticmethod
+    def _send_all(link, waiting):
+        while True:
+            link.sendall(waiting.get())
+
+    def send(self, rank, numbers):
+        """Numbers, an array, are on their way to another rank."""
+        self._waiting[rank].put(numbers.tobytes())
+
+    def receive(self, rank, count):
+        """The next `count` numbers from another rank, as an array."""
+        came = bytearray()
+        while len(came) < 8 * count:
+            part = self._to[rank].recv(8 * count - len(came))
+            if not part:
+                sys.exit(f"rank {rank} has gone")
+            came += part
+        return array("d", bytes(came))
+
+
+def main():
+    """Each rank's numbers differ, and are whole: sums of them are exact in any order."""
+    all_reduce = importlib.import_module(sys.argv[1]).all_reduce
+    links = Links()
+    for step in range(STEPS):
+        mine = array("d", (float((index + step) % 251 * (RANK + 1)) for index in range(COUNT)))
+        wanted = array("d", (float((index + step) % 251 * SIZE * (SIZE + 1) // 2) for index in range(COUNT)))
+        print("begin", flush=True)
+        found = all_reduce(mine, RANK, SIZE, links)
+        print(f"step {step} done", flush=True)
+        if array("d", found) != wanted:
+            sys.exit(f"rank {RANK}, step {step}: the sum is wrong")
+
+
+if __name__ == "__main__":
+    main()
