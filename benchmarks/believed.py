@@ -46,7 +46,10 @@ CASES = {
     "permutation64": _SIXTY_FOUR.replace("T1", "8") + _PERMUTATION,
     "congested64": _SIXTY_FOUR.replace("T1", "4") + _PERMUTATION,
 }
-SPINNING = ("faults=[]", "expect=[qp_errors == 0]", f"workload.0.programs.command={_SPIN}")
+SPINNING = (
+    *("faults=[]", "expect=[qp_errors == 0]", f"workload.0.programs.command={_SPIN}", "workload.0.programs.steps=8"),
+    "workload.0.programs.env={ROUNDS: '8', WEIGHTS: '16384'}",
+)
 FIGURES = (
     *("packets/s", "late p99 ms", "no CPU %", "pressure %", "stolen %", "machine us", "daemons us", "budget us"),
     "start s",

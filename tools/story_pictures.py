@@ -17,6 +17,8 @@ from mrc_testbed.testbed.workloads.fairness import line_rate
 
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
+OF_PROGRAMS = {"train"}
+"""Stories whose scenarios stand in `programs`."""
 Runs = Mapping[str, Run]
 """The newest run of each cell, by what the picture calls it."""
 
@@ -35,7 +37,7 @@ def main(results: Path) -> None:
 
 def _newest(results: Path) -> dict[str, dict[str, Run]]:
     """By story and cell the newest run that is believed."""
-    stories = {one.path.stem for one in shipped() if one.group == "stories"}
+    stories = {one.path.stem for one in shipped() if one.group == "stories"} | OF_PROGRAMS
     found: dict[str, dict[str, Run]] = {}
     for folder in sorted(run_folders(results)):
         run = load_run(folder)
@@ -61,6 +63,7 @@ def _spoken(run: Run) -> str:
         ("roce-lossy", "RoCE, lossy"),
         ("roce-deep", "RoCE, deep buffers"),
         ("roce-pfc", "RoCE, PFC"),
+        ("roce-1", "RoCE, lossy"),
     ):
         if variant.startswith(short):
             more = re.sub("qp|bgp|bfd", lambda known: known[0].upper(), variant.removeprefix(short))
@@ -221,6 +224,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
     "is-srv6-needed": _goodput("A far link is dead for four seconds, later a T1 forwards nothing for four"),
     "grey-switch": _goodput("A T1 forwards nothing for twelve seconds and talks on"),
+    "train": _one_line_each("PyTorch's DDP: a cut, a rebooting T1, a lost NIC port"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
     "two-jobs": _two_jobs,
     "synchronous": _synchronous,

@@ -18,11 +18,9 @@ _IFF_UP = 0x1
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _TUN_F_CSUM, _TUN_F_TSO4, _TUN_F_TSO6 = 1, 2, 4
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR = 0x8913, 0x8914, 0x8916
-_SIOCSIFNETMASK, _SIOCSIFMTU, _SIOCGIFINDEX, _SIOCSIFTXQLEN = 0x891C, 0x8922, 0x8933, 0x8943
+_SIOCSIFNETMASK, _SIOCSIFMTU, _SIOCGIFINDEX = 0x891C, 0x8922, 0x8933
 _DOWN = (errno.EFAULT, errno.EIO)
 """What reading gives while somebody has taken the device down."""
-_QUEUED_FRAMES = 1000
-"""In the device, which drops what finds no room in it."""
 
 
 class Tun:
@@ -34,7 +32,6 @@ class Tun:
         fcntl.ioctl(self._fd, _TUNSETOFFLOAD, _TUN_F_CSUM | _TUN_F_TSO4 | _TUN_F_TSO6)
         with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as inet:
             fcntl.ioctl(inet, _SIOCSIFMTU, _request(name, "i", mtu))
-            fcntl.ioctl(inet, _SIOCSIFTXQLEN, _request(name, "i", _QUEUED_FRAMES))
             fcntl.ioctl(inet, _SIOCSIFADDR, _inet_request(name, ipv4))
             fcntl.ioctl(inet, _SIOCSIFNETMASK, _inet_request(name, "255.255.0.0"))
             (flags,) = unpack("16xH", fcntl.ioctl(inet, _SIOCGIFFLAGS, _request(name, "H", 0))[:18])

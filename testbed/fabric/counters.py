@@ -76,14 +76,22 @@ def ip_counters(pids: dict[str, int], ports: Mapping[str, Collection[str]]) -> d
 def _ip_counts(pid: int, node: str, ports: Collection[str]) -> IpCounts:
     rows = _table(open_of(pid, node, "net/snmp6"))
     icmp_in, icmp_out = (sum(rows[f"Icmp6{way}{name}"] for name in _ICMP) for way in ("In", "Out"))
+    header_errors = rows["Ip6InHdrErrors"]
     # A port whose MTU is below IPv6's least has no IPv6 and no such file.
     held = os.listdir(f"/proc/{pid}/net/dev_snmp6")
+    if DEVICE in held:  # what programs say to each other came through no port
+        theirs = _table(open_of(pid, node, f"net/dev_snmp6/{DEVICE}"))
+        icmp_in, icmp_out = (
+            total - sum(theirs[f"Icmp6{way}{name}"] for name in _ICMP)
+            for way, total in (("In", icmp_in), ("Out", icmp_out))
+        )
+        header_errors -= theirs["Ip6InHdrErrors"]
     multicast = {
         port: _table(open_of(pid, node, f"net/dev_snmp6/{port}"))["Ip6OutMcastPkts"] if port in held else 0
         for port in ports
     }
     # A node without an address sends errors from ::1, which the next one refuses.
-    return IpCounts(icmp_in + rows["Ip6InHdrErrors"], icmp_out, multicast)
+    return IpCounts(icmp_in + header_errors, icmp_out, multicast)
 
 
 def no_routes(pids: Mapping[str, int]) -> dict[str, int]:

@@ -135,6 +135,10 @@ class Launched:
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            for pid in found:
+                if pid != self.process.pid:
+                    with contextlib.suppress(ChildProcessError):  # not all have become children of the first process
+                        os.waitpid(pid, os.WNOHANG)
             if not found:
                 return
 

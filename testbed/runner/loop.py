@@ -43,6 +43,7 @@ class RealTimeLoop:
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
+        self._readable: dict[object, Callable[[], None]] = {}
 
     def now_ns(self) -> int:
         """CLOCK_MONOTONIC."""
@@ -51,10 +52,12 @@ class RealTimeLoop:
     def watch(self, source: socket.socket, readable: Callable[[], None]) -> None:
         """By a selector."""
         self._selector.register(source, selectors.EVENT_READ, readable)
+        self._readable[source] = readable
 
     def forget(self, source: socket.socket) -> None:
         """Take it out of the selector."""
         self._selector.unregister(source)
+        del self._readable[source]
 
     def at(self, t_ns: int, action: Callable[[], None]) -> None:
         """A timer of a heap."""
@@ -83,7 +86,9 @@ class RealTimeLoop:
                 return False
             wake_ns = min(deadline_ns, self._timers[0][0]) if self._timers else deadline_ns
             for key, _ in self._selector.select(max(0, wake_ns - now) / 1e9):
-                key.data()
+                readable = self._readable.get(key.fileobj)
+                if readable and readable is key.data:  # not if one of these has it forgotten
+                    readable()
             self._run_due()
         return True
 

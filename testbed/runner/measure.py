@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mrc_testbed.testbed.errors import WorkloadError
@@ -285,6 +285,15 @@ class Measurement:
             self._loop.run_until(lambda: False, self._loop.now_ns() + wait_ns)
             before, now = now, list(self._fabric.sample_ports())
 
+    def _socket_losses(self, hosts: Mapping[str, Mapping[str, Any]]) -> tuple[int, dict[str, int]]:
+        """Datagrams dropped in full buffers, and by node those that reached no socket. Where programs of the user have
+        sockets, those of endpoints count alone. `hosts`: what endpoints have counted."""
+        losses = self._fabric.socket_losses()
+        if not self.programs:
+            return self._fabric.receive_drops() - self._receive_drops, losses
+        own = {host: told["counters"].get("receive_buffer_drops", 0) for host, told in hosts.items()}
+        return sum(own.values()), losses | own
+
     def final_figures(self, team: Team) -> None:
         """Final counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
         self._fabric.freeze_routes()
@@ -301,7 +310,7 @@ class Measurement:
             counters["ports"] = port_books(self._fabric, queues)
         else:
             counters.update(frame_books(self._fabric))
-        counters["socket_losses"] = self._fabric.socket_losses()
+        drops, counters["socket_losses"] = self._socket_losses(hosts)
         self._recorder.document("counters.json", counters)
         lateness = {host: answer["lateness"] for host, answer in stats.items()}
         if self._shape_watch.error is None:
@@ -310,7 +319,7 @@ class Measurement:
             "fidelity.json",
             {
                 **self._machine_figures,
-                "udp_rcvbuf_errors": self._fabric.receive_drops() - self._receive_drops,
+                "udp_rcvbuf_errors": drops,
                 "lateness_p99_ns": {host: figures["p99_ns"] for host, figures in lateness.items()},
                 "lateness_max_ns": {host: figures["max_ns"] for host, figures in lateness.items()},
                 "shaped_rate_error": self._shape_watch.error,

@@ -69,6 +69,8 @@ def _require_module(python: str, module: str, job: str) -> None:
 def _require_tun() -> None:
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError as error:
+        raise MissingCapability(f"programs need {TUN}: {error.strerror}", "run the same command with sudo") from None
     except OSError as error:
         raise MissingCapability(
             f"programs need {TUN}: {error.strerror}", "modprobe tun; in a container --device /dev/net/tun"

@@ -25,7 +25,7 @@ GRACE_NS = 5 * 10**9
 """After one program of a job failed, the others have this time to end by themselves."""
 MOST_PROCESSES = 512
 """Of one program, with all that it starts."""
-_TOLD_NS = 10**9
+_TOLD_NS, _GLANCE_NS = 10**9, 10**8
 _READ_BYTES = 1 << 16
 _REST_NS = 20_000_000
 """A program that prints without end is read once in this time, and waits meanwhile."""
@@ -67,6 +67,7 @@ class RunningPrograms:
     def _start(self) -> None:
         self._start_ns = self._loop.now_ns()
         self._loop.every(_TOLD_NS, self._look, self._start_ns + _TOLD_NS)
+        self._loop.every(_GLANCE_NS, self._glance, self._start_ns + _GLANCE_NS)
         for one in self._running:
             one.launched.go()
             self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
@@ -95,6 +96,11 @@ class RunningPrograms:
             if not one.ended:
                 one.launched.signal(signal.SIGKILL)
                 self._ended(one)
+
+    def _glance(self) -> None:
+        """At the number of processes alone, which takes no time."""
+        if len(os.listdir("/proc")) > MOST_PROCESSES and not self.over:
+            self._look()
 
     def _look(self) -> None:
         running = [one for one in self._running if not one.ended]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.emu.runs import COMMAND, Run
+from tests.emu.runs import COMMAND, DAEMON, Run, wait_for
 
 SHIPPED = Path(__file__).parents[2] / "scenarios/programs/all_reduce.py"
 RING = """
@@ -196,3 +197,36 @@ def test_programs_of_somebody_elses_run_folder_are_not_run(tmp_path: Path, monke
     assert "its programs were never run on this machine; read its scenario.yaml" in told.stderr
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
     assert subprocess.run(command, capture_output=True, text=True, check=False).returncode in (0, 1, 3)
+
+
+def test_a_daemon_that_dies_under_a_program_ends_the_run_by_its_name(tmp_path: Path) -> None:
+    both = "echo begun; sleep 1000"
+    commands = json.dumps({host: ["sh", "-c", both] for host in ("h0", "h1")})
+    run = Run(tmp_path, scenario=f"{PAIR}workload:\n  - programs: {{name: mine, commands: {commands}}}\n")
+    wait_for(lambda: any("begun" in log.read_text() for log in run.out.glob("*/programs/h0.log")), "the programs")
+    os.kill(run.pids(DAEMON)[0], signal.SIGKILL)
+    assert run.finish() == 3  # which also waits until none of its processes is left
+    assert "the endpoint daemon was killed by SIGKILL" in " ".join(run.output.split())
+
+
+def test_datagrams_that_a_program_loses_are_not_the_endpoints(tmp_path: Path) -> None:
+    """Some to a port where nobody is, and more than a socket holds, by IPv6 as the fabric is."""
+    flood = (
+        "import socket, time\nsend = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+        "for turn in range(1500):\n"
+        "    send.sendto(bytes(1000), ('fd00:3::2', 5001 + turn % 2))\n    time.sleep(0.001)\n"
+    )
+    deaf = (
+        "import socket, time\nheard = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+        "heard.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)\nheard.bind(('::', 5001))\ntime.sleep(4)\n"
+    )
+    (tmp_path / "flood.py").write_text(flood)
+    (tmp_path / "deaf.py").write_text(deaf)
+    programs = "{files: [flood.py, deaf.py], commands: {h0: python3 flood.py, h1: python3 deaf.py}}"
+    expect = "expect: [programs_failed == 0]\n"
+    run = Run(tmp_path, scenario=f"{PAIR}workload:\n  - programs: {programs}\n{expect}")
+    run.finish()
+    figures = {figure["name"]: figure for figure in run.verdict["fidelity"]["figures"]}
+    assert all(figures[name]["ok"] for name in ("socket drops", "unexplained packets", "packets nobody sent")), figures
+    assert counters(run)["h1"]["gateway_in"] >= 1000
+    run.assert_passed_or_machine_was_busy()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.emu.nobody import NOBODY, as_nobody, folder_of_nobody
-from tests.emu.runs import COMMAND, Run
+from tests.emu.runs import COMMAND, Run, wait_for
 
 FLAP = """
 faults:
@@ -129,12 +129,41 @@ def test_who_runs_without_root_may_attach_to_the_run(folder: Path) -> None:
 def test_nobody_else_may_attach_to_a_run_of_root(folder: Path) -> None:
     run = Run(folder, steps=200)
     run.wait_until_step(1)
-    attach = [*COMMAND, "attach", "--out", str(run.out), "-c", "h0 true"]
-    refused = subprocess.run([*as_nobody(folder), *attach], capture_output=True, text=True, check=False)
+    attach, execute = ["attach", "--out", str(run.out), "-c", "h0 true"], ["exec", "--out", str(run.out), "h0", "true"]
+    refused = [
+        subprocess.run([*as_nobody(folder), *COMMAND, *words], capture_output=True, text=True, check=False)
+        for words in (attach, execute)
+    ]
     run.process.send_signal(signal.SIGINT)
     run.finish()
-    assert refused.returncode == 4
-    assert "a prompt on the nodes of this run needs root. Fix: run the same command with sudo" in refused.stderr
+    for one in refused:
+        assert one.returncode == 4, one.stderr
+        assert "the nodes of this run needs root. Fix: run the same command with sudo" in one.stderr
+
+
+def test_programs_run_without_root(folder: Path) -> None:
+    """In the sandbox's own user namespace; its owner executes more of them."""
+    scenario = (
+        "name: small\nfabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 20ms}\n"
+        "workload: [programs: {hosts: all, commands: {h0: [sh, -c, 'touch note; until ping -c 1 h1 && [ -e stop ]; "
+        "do sleep 0.2; done']}}]\nexpect: [programs_failed == 0]\n"
+    )
+    # A device that everybody may open, as most systems have it.
+    device = "mount -t tmpfs none /dev/net; mknod -m 666 /dev/net/tun c 10 200"
+    *unshare, commands = as_nobody(folder)
+    run = Run(folder, scenario=scenario, wrapper=[*unshare, f"{device}; {commands}"])
+    words = [
+        *as_nobody(folder),
+        *COMMAND,
+        "exec",
+        "--out",
+        str(run.out),
+        "h0",
+        "test -e note && touch stop && hostname",
+    ]
+    wait_for(lambda: subprocess.run(words, capture_output=True, check=False).stdout == b"h0\n", "the command")
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
 
 
 def refused(folder: Path, wrapper: list[str], extra: str = "") -> str:

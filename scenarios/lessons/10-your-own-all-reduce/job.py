@@ -19,6 +19,12 @@ def add(some, others):
     return array("d", map(plus, some, others))
 
 
+def stop(why):
+    """End at once, whatever is still to be sent."""
+    print(why, flush=True)
+    os._exit(1)
+
+
 class Links:
     """A connection to each other rank. Sending never waits; receiving waits for all that was asked for."""
 
@@ -29,8 +35,9 @@ class Links:
             accepted, _ = listener.accept()
             self._to[accepted.recv(1)[0]] = accepted
         self._waiting = {rank: SimpleQueue() for rank in self._to}
-        for rank, link in self._to.items():
-            Thread(target=self._send_all, args=(link, self._waiting[rank]), daemon=True).start()
+        self._senders = [Thread(target=self._send_all, args=(self._to[rank], self._waiting[rank])) for rank in self._to]
+        for sender in self._senders:
+            sender.start()
 
     @staticmethod
     def _connect(rank):
@@ -49,12 +56,19 @@ class Links:
 
     @staticmethod
     def _send_all(link, waiting):
-        while True:
-            link.sendall(waiting.get())
+        while (numbers := waiting.get()) is not None:
+            link.sendall(numbers)
 
     def send(self, rank, numbers):
         """Numbers, an array, are on their way to another rank."""
         self._waiting[rank].put(numbers.tobytes())
+
+    def close(self):
+        """Wait until all is sent."""
+        for waiting in self._waiting.values():
+            waiting.put(None)
+        for sender in self._senders:
+            sender.join()
 
     def receive(self, rank, count):
         """The next `count` numbers from another rank, as an array."""
@@ -62,7 +76,7 @@ class Links:
         while len(came) < 8 * count:
             part = self._to[rank].recv(8 * count - len(came))
             if not part:
-                sys.exit(f"rank {rank} has gone")
+                stop(f"rank {rank} has gone")
             came += part
         return array("d", bytes(came))
 
@@ -78,7 +92,8 @@ def main():
         found = all_reduce(mine, RANK, SIZE, links)
         print(f"step {step} done", flush=True)
         if array("d", found) != wanted:
-            sys.exit(f"rank {RANK}, step {step}: the sum is wrong")
+            stop(f"rank {RANK}, step {step}: the sum is wrong")
+    links.close()
 
 
 if __name__ == "__main__":
