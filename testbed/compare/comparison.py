@@ -8,7 +8,7 @@ from statistics import fmean
 
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.copies import unlike_copies
-from mrc_testbed.testbed.compare.figures import FIGURES, LESS, MORE, ComparedFigure
+from mrc_testbed.testbed.compare.figures import LESS, MORE, ComparedFigure, figures_among
 from mrc_testbed.testbed.compare.groups import Axis, Grouping, grouped
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.statistics import (
@@ -128,7 +128,8 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     alike = len(grouping.groups) == 1
     columns = _single(runs, with_inconclusive) if alike else _columns(grouping, with_inconclusive)
     base = 0 if alike else grouping.base
-    rows = [row for figure in FIGURES if (row := _row(figure, columns, base))]
+    keys = [key for run in runs for key in run.figures.values]
+    rows = [row for figure in figures_among(keys) if (row := _row(figure, columns, base))]
     zero = [row.figure for row in rows if all(cell.whole and not any(cell.values) for cell in row.cells)]
     shown = tuple(row for row in rows if row.figure not in zero)
     unlike = tuple(unlike_copies(runs))

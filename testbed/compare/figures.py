@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number, usual_scale
-from mrc_testbed.testbed.expect import Figure, parse_figure
+from mrc_testbed.testbed.expect import Figure, parse_figure, with_metrics
+from mrc_testbed.testbed.expect.metrics import PROGRAM, program_metric
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
@@ -20,7 +21,7 @@ class ComparedFigure:
     """A compared figure: `text`, divided by `over` if given.
 
     `better`: LESS, MORE or NEITHER. `main`: shown in tables with little room. `in_rtt`: counted in base RTTs of its own
-    run. `job`: the kind of workload that has it, None for all.
+    run. `job`: the kind of workload that has it, None for all. `of_programs`: only programs of the user have it.
     """
 
     key: str
@@ -31,6 +32,7 @@ class ComparedFigure:
     over: str = ""
     in_rtt: bool = False
     job: Job | None = None
+    of_programs: bool = False
 
     @property
     def dimension(self) -> Dimension:
@@ -53,7 +55,10 @@ class ComparedFigure:
 
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
 _SHARES = ("fair_share.min", "balance", "wasted", "uplink_share.max", "uplink_share.min", "link_load.max")
+_PRINTED_STATS, _SHOWN_STATS = ("median", "min", "max"), ("median", "min")
 FIGURES: tuple[ComparedFigure, ...] = (
+    ComparedFigure("programs_failed", "programs that failed", "programs_failed", main=True, of_programs=True),
+    ComparedFigure("program_time.p100", "longest program", "program_time.p100", main=True, of_programs=True),
     ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
     ComparedFigure(
         "step_time.median during faults", "step, median in faults", "step_time.median during faults", job=_STEPS
@@ -117,10 +122,24 @@ class RunFigures:
     lacking: Mapping[str, str] = field(default_factory=dict)
 
 
+def figures_among(keys: Iterable[str]) -> tuple[ComparedFigure, ...]:
+    """All that there are, and before them what programs of the user printed in runs that have figures with these
+    keys."""
+    return (*(_printed(key) for key in dict.fromkeys(keys) if key.startswith(PROGRAM)), *FIGURES)
+
+
+def _printed(key: str) -> ComparedFigure:
+    """Nobody knows whether more of it is better."""
+    name, _, stat = key.removeprefix(PROGRAM).rpartition(".")
+    return ComparedFigure(key, f"{name}, {stat}", key, NEITHER, main=stat in _SHOWN_STATS, of_programs=True)
+
+
 def measured(record: RunRecord) -> RunFigures:
     """All figures that the run can give."""
     values, lacking = {}, {}
-    for figure in FIGURES:
+    names = (name for job in record.scenario.job.programs for name in job.figures)
+    printed = (f"{PROGRAM}{name}.{stat}" for name in names for stat in _PRINTED_STATS)
+    for figure in figures_among(printed):
         if _known(figure, record):
             found = _observed(figure, record)
             if found.value is None:
@@ -132,7 +151,10 @@ def measured(record: RunRecord) -> RunFigures:
 
 def _known(figure: ComparedFigure, record: RunRecord) -> bool:
     job = record.scenario.job
-    return {_STEPS: bool(job.jobs), _FLOWS: bool(job.flows), None: True}[figure.job]
+    has_steps = any(one.entry.has_steps for one in job.jobs)
+    if figure.of_programs:
+        return bool(job.programs)
+    return {_STEPS: has_steps, _FLOWS: bool(job.flows), None: True}[figure.job]
 
 
 def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
@@ -153,4 +175,7 @@ def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
 
 @cache
 def _figure(text: str) -> Figure:
-    return parse_figure(text)
+    name = text.removeprefix(PROGRAM).rpartition(".")[0]
+    printed = {f"{PROGRAM}{name}": program_metric(name)} if text.startswith(PROGRAM) else {}
+    with with_metrics(printed):
+        return parse_figure(text)

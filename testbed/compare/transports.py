@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from mrc_testbed.hosts.common.stalls import least_stall_ns
 from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
@@ -118,8 +119,7 @@ def trust(comparison: Comparison) -> list[Bias]:
 
 def heads(comparison: Comparison) -> tuple[str, ...]:
     """Of the table."""
-    speed = ("step, clean median", "worst step in faults") if _steps(comparison) else ("goodput, clean", "slowest flow")
-    return ("", *speed, "longest stall", "in T", "goodput kept", "wasted", "job")
+    return ("", *_speed(comparison).heads, "longest stall", "in T", "goodput kept", "wasted", "job")
 
 
 def variant_rows(comparison: Comparison) -> list[VariantRow]:
@@ -149,22 +149,37 @@ def _lengths_ns(occurrences: Iterable[Outage]) -> list[int]:
     return [one.healed_ns - one.injected_ns for one in occurrences if one.healed_ns is not None]
 
 
-def _steps(comparison: Comparison) -> bool:
-    return any(run.record.scenario.job.jobs for run in comparison.runs)
+class _Speed(NamedTuple):
+    """What the first two columns say, and the figures they are of."""
+
+    heads: tuple[str, str]
+    first: str
+    worst: str
+    worst_of_all: bool
+
+
+_OF_STEPS = _Speed(
+    ("step, clean median", "worst step in faults"), "step_time.median clean", "step_time.p100 during faults", True
+)
+_OF_PROGRAMS = _Speed(("longest program", "programs failed"), "program_time.p100", "programs_failed", True)
+_OF_FLOWS = _Speed(("goodput, clean", "slowest flow"), "goodput clean", "flow_goodput.min", False)
+
+
+def _speed(comparison: Comparison) -> _Speed:
+    jobs = [job for run in comparison.runs for job in run.record.scenario.job.jobs]
+    if any(job.entry.has_steps for job in jobs):
+        return _OF_STEPS
+    return _OF_PROGRAMS if jobs else _OF_FLOWS
 
 
 def _row(comparison: Comparison, column: ComparisonColumn) -> VariantRow:
-    first, worst = (
-        ("step_time.median clean", "step_time.p100 during faults")
-        if _steps(comparison)
-        else ("goodput clean", "flow_goodput.min")
-    )
+    speed = _speed(comparison)
     return VariantRow(
         column.label,
         column.runs[0].spoken,
         routing_words(column.runs[0].record.scenario),
-        _mean(column, first),
-        _greatest(column, worst) if _steps(comparison) else _mean(column, worst),
+        _mean(column, speed.first),
+        _greatest(column, speed.worst) if speed.worst_of_all else _mean(column, speed.worst),
         _stood_still(column),
         _share(column, "goodput during faults / clean"),
         _share(column, "wasted"),

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.expect import METRICS, Figure, Span, Window, parse_figu
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
 from mrc_testbed.testbed.report.packet_facts import drops_words
-from mrc_testbed.testbed.report.program_facts import greedy_program, has_steps, program_headline, program_line
+from mrc_testbed.testbed.report.program_facts import greedy_program, program_headline, program_line
 from mrc_testbed.testbed.report.random_targets import fault_title
 from mrc_testbed.testbed.report.transport_words import settings_words, transport_words
 from mrc_testbed.testbed.scenario import Entry
@@ -123,7 +123,7 @@ def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
         whose = f" of {job.name}" if len(record.scenario.jobs) > 1 else ""
         if isinstance(job.entry, Programs):
             yield f"programs{whose}", program_line(record, job)
-        if has_steps(job):
+        if job.entry.has_steps:
             yield f"step time{whose}", step_line(record, job)
         if not isinstance(job.entry, Programs):
             yield f"waiting{whose}", wait_line(record, job)
@@ -168,7 +168,8 @@ def _title(stat: str) -> str:
 def headline(record: RunRecord) -> str:
     """The figures of the verdict line: `28 steps, P100 1.12 s, clean median 912 ms`, of each job; and of flows."""
     parts = [
-        _step_headline(record, job) if has_steps(job) else program_headline(record, job) for job in record.scenario.jobs
+        _step_headline(record, job) if job.entry.has_steps else program_headline(record, job)
+        for job in record.scenario.jobs
     ]
     return ", ".join([*parts, flow_headline(record)] if record.scenario.job.flows else parts)
 

@@ -10,16 +10,10 @@ from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.rundir.tables import ProgramEnd
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
-from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.topos.units import plural
 
 GREEDY = 0.5
 """From this share of the machine on, programs are named as a likely reason for a late machine."""
-
-
-def has_steps(job: NamedJob) -> bool:
-    """Not of programs that say nothing of theirs."""
-    return not isinstance(job.entry, Programs) or bool(job.entry.step)
 
 
 def program_headline(record: RunRecord, job: NamedJob) -> str:

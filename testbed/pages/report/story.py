@@ -18,7 +18,7 @@ from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_durin
 from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.flow_facts import flow_headline
 from mrc_testbed.testbed.report.packet_facts import lost_packets
-from mrc_testbed.testbed.report.program_facts import has_steps, program_headline
+from mrc_testbed.testbed.report.program_facts import program_headline
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.topos.units import plural
@@ -101,7 +101,7 @@ def _happened(record: RunRecord) -> Iterator[str]:
     for job in record.scenario.jobs:
         if isinstance(job.entry, Programs):
             yield program_headline(record, job)
-        if has_steps(job):
+        if job.entry.has_steps:
             yield _steps(record, job)
     if record.scenario.job.flows:
         yield flow_headline(record)

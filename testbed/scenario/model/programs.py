@@ -210,6 +210,11 @@ class Programs(StepEntry):
         return raw
 
     @property
+    def has_steps(self) -> bool:
+        """Only if it says how to find them."""
+        return bool(self.step)
+
+    @property
     def step_count(self) -> int:
         """How many steps each program has to make; 0: unknown."""
         return self.steps or 0

@@ -172,6 +172,11 @@ class StepEntry(Model, ABC):
     name: FaultName = Field(default="", description="what expectations call the job", examples=["job-a"])
 
     @property
+    def has_steps(self) -> bool:
+        """Whether its steps are known."""
+        return True
+
+    @property
     @abstractmethod
     def step_count(self) -> int:
         """How many steps are measured."""
