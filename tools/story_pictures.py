@@ -91,8 +91,10 @@ def _moments(done: pd.DataFrame, op: str) -> list[list[object]]:
 def _steps(run: Run, name: str, job: str = "") -> Series:
     """How long each step took, from its begin to its end."""
     steps = run.steps[run.steps["job"] == job] if job else run.steps
-    rows = zip(steps["begin_s"], steps["end_s"], steps["duration_s"], strict=True)
-    return Series(name, [point for begin, end, took in rows for point in ((begin, took), (end, took))])
+    rows = list(zip(steps["begin_s"], steps["end_s"], steps["duration_s"], strict=True))
+    points = [point for begin, end, took in rows for point in ((begin, took), (end, took))]
+    pauses = [2 * at for at in range(1, len(rows)) if rows[at][0] > rows[at - 1][1] + GRAIN_S]
+    return Series(name, points, cuts=pauses)
 
 
 def _step_panel(title: str, series: Sequence[Series], bands: Sequence[tuple[float, float]] = ()) -> Panel:

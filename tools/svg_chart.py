@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from math import floor, log10
 
 WIDTH = 760
@@ -22,11 +23,13 @@ Place = Callable[[Point], Point]
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one colour. `kind`: `line`, `dots`, or `bars`: then x counts the categories of the panel."""
+    """Points of one colour. `kind`: `line`, `dots`, or `bars`: then x counts the categories of the panel. `cuts`:
+    points, by number, to which no line leads."""
 
     name: str
     points: Sequence[Point]
     kind: str = "line"
+    cuts: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,9 @@ def _drawn(series: Series, number: int, of: int, place: Place) -> list[str]:
     placed = [place(point) for point in series.points]
     if series.kind == "dots":
         return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="{colour}"/>' for x, y in placed]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    return [f'<polyline class="line" stroke="{colour}" points="{path}"/>']
+    begins = [0, *sorted(series.cuts), len(placed)]
+    paths = (" ".join(f"{x:.1f},{y:.1f}" for x, y in placed[begin:end]) for begin, end in pairwise(begins))
+    return [f'<polyline class="line" stroke="{colour}" points="{path}"/>' for path in paths]
 
 
 def _bar(point: Point, number: int, of: int, colour: str, place: Place) -> str:

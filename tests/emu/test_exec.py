@@ -7,6 +7,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.emu.runs import COMMAND, Run, wait_for
 
 SCENARIO = """
@@ -123,6 +125,7 @@ def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_names_at_prompts_mean_mrc0_where_programs_reach(tmp_path: Path) -> None:
     """In a run, and in a shell on the same scenario, through a cut that the prompt itself makes."""
     run = going_on(tmp_path, WAITS)

@@ -60,6 +60,7 @@ def pair(folder: Path, h0: str, h1: str = "sleep 0", more: str = "", expect: str
 
 
 @pytest.mark.parametrize("transport", ["mrc", "roce", "tcp"])
+@pytest.mark.nightly(keep=2)
 def test_an_all_reduce_over_sockets_ends_with_the_same_weights_everywhere(tmp_path: Path, transport: str) -> None:
     (tmp_path / "all_reduce.py").write_bytes(SHIPPED.read_bytes())
     cut = CUT if transport == "mrc" else ""

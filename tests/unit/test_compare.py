@@ -18,7 +18,7 @@ from mrc_testbed.testbed.app import run as run_module
 from mrc_testbed.testbed.app.comparison import compare_folders
 from mrc_testbed.testbed.app.finished import FinishedRun
 from mrc_testbed.testbed.compare.comparison import DIFFERENCE, RATIO, Comparison, ComparisonRow, compare
-from mrc_testbed.testbed.compare.figures import FIGURES, RunFigures
+from mrc_testbed.testbed.compare.figures import FIGURES, RunFigures, figures_among
 from mrc_testbed.testbed.compare.runs import ComparedRun, load_run, load_runs
 from mrc_testbed.testbed.compare.settings import settings_of
 from mrc_testbed.testbed.compare.table import WIDTH, render_comparison
@@ -446,3 +446,9 @@ def test_a_comparison_that_fails_changes_nothing_of_the_runs(
     file.write_text(SCENARIO + "  - qp_errors == 0\n")
     ended = call("run", str(file), "--matrix", "endpoint.ev_active=1,2", "-q")
     assert (ended.status, len(ended.said)) == (0, 1)
+
+
+def test_what_programs_printed_comes_first_and_has_no_unit() -> None:
+    first, second, *others = figures_among(["qp_errors", "program.rate.median", "program.rate.min", "program.rate.min"])
+    assert (first.key, first.title, first.shown(47.25)) == ("program.rate.median", "rate, median", "47.2")
+    assert (second.title, second.better, tuple(others)) == ("rate, min", "", FIGURES)
