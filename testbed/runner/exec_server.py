@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mrc_testbed.hosts.scratch import SOCKET
+from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.node_shell import shown_status
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf
@@ -28,7 +29,7 @@ STREAMS = 3
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WAITING = 64
 _MOST = 64
-"""Commands at a time."""
+"""Clients at a time."""
 
 
 class ExecServer:
@@ -60,6 +61,8 @@ class ExecServer:
             connection.setblocking(False)
             client = _Client(connection, self._start, self._gone, self._loop)
             self._clients.add(client)
+            if len(self._clients) > _MOST:
+                client.end(f"{_MOST} commands are running already")
 
     def _gone(self, client: _Client) -> None:
         self._clients.discard(client)
@@ -70,12 +73,12 @@ class ExecServer:
         place = self._places.get(host)
         if place is None:
             raise ValueError(f"there is no host {host!r} in this run; hosts are h0 to h{len(self._places) - 1}")
-        if len(self._clients) > _MOST:
-            raise ValueError(f"{_MOST} commands are running already")
         try:
             launched = Launched(place, command, self._fabric, streams, self._beside(host))
         except OSError as error:
             raise ValueError(f"cannot start {command[0]} on {host}: {error.strerror}") from None
+        except FabricError as error:
+            raise ValueError(str(error)) from None
         self._recorder.history("ok", op="exec", hosts=host, how=shlex.join(command))
         launched.go()
         return launched
@@ -123,7 +126,7 @@ class _Client:
             return
         except ConnectionError:
             self.end("")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the latter of JSON that is very deep
             self.end(str(error))
         finally:
             for each in streams:

@@ -108,9 +108,9 @@ def test_a_program_starts_others_as_by_rsh(tmp_path: Path) -> None:
 
 def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     """By a program that speaks to the socket itself."""
-    requests = [b"{}", b"nonsense", b'{"host": "h1", "command": []}', b'{"host": 1}', b"[]"]
+    requests = [b"{}", b"nonsense", b'{"host": "h1", "command": []}', b'{"host": 1}', b"[]", b"\xff"]
     speaks = (
-        f"import os, socket\nfor each in {requests}:\n"
+        f"import os, socket\nfor each in [*{requests}, b'[' * 100000]:\n"
         "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
         "    s.connect(os.environ['MRC_EXEC'])\n"
         "    socket.send_fds(s, [each], [0, 1, 2])\n"
@@ -118,7 +118,7 @@ def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     )
     run = going_on(tmp_path, WAITS)
     answers = execute(run, "h1", "--", "python3", "-c", speaks).stdout.splitlines()
-    assert len(answers) == len(requests)
+    assert len(answers) == len(requests) + 1
     assert all(json.loads(answer).keys() == {"error"} for answer in answers)
     execute(run, "h0", "touch stop")
     run.finish()
