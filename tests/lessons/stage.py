@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ LESSONS = (*shipped_lessons(), Path(new.__file__).parent / "template")
 """And the one that `lesson new` makes: it is a lesson, too."""
 STUDENTS = ("anna", "bo", "chidi")
 """Three seeds: each draws them from the name."""
+
+
+@cache
+def loaded(folder: Path) -> Lesson:
+    """Read once: that takes half a second."""
+    return load_lesson(folder)
 
 
 def named(folder: Path) -> str:
@@ -73,7 +80,7 @@ class Class:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with folder.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self._students[folder] = Student(load_lesson(lesson), folder, solved)
+                self._students[folder] = Student(loaded(lesson), folder, solved)
         return self._students[folder]
 
 

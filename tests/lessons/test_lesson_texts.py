@@ -13,10 +13,9 @@ import typer
 
 from mrc_testbed.testbed import cli
 from mrc_testbed.testbed.expect import METRICS
-from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.scenario import scenario_json_schema
 from mrc_testbed.testbed.scenario.load.shipped import shipped
-from tests.lessons.stage import LESSONS, named
+from tests.lessons.stage import LESSONS, loaded, named
 
 MOST_LINES = 130
 """Two pages."""
@@ -58,7 +57,7 @@ def test_every_command_and_option_in_it_is_there(folder: Path) -> None:
 
 @each_lesson
 def test_every_file_that_it_names_is_handed_out_or_shipped(folder: Path) -> None:
-    lesson = load_lesson(folder)
+    lesson = loaded(folder)
     there = {name for _, name in lesson.handed_out()} | {"lesson.md", "plan.json", "compare.html", "report.html"}
     there |= {path.name for path in folder.iterdir()} | {"events.jsonl", "recovery.json", "verdict.json"}
     scenarios = {one.name for one in shipped()}
@@ -108,11 +107,11 @@ def test_every_metric_that_it_names_in_code_is_one(folder: Path) -> None:
 
 @each_lesson
 def test_it_has_two_pages_at_most_and_two_hints_at_least(folder: Path) -> None:
-    lesson = load_lesson(folder)
+    lesson = loaded(folder)
     assert len(lesson.text.splitlines()) <= MOST_LINES
     assert len(lesson.hints) >= 2
 
 
 @each_lesson
 def test_every_question_is_asked_for_the_browser(folder: Path) -> None:
-    assert [one.name for one in load_lesson(folder).questions if not one.ask] == []
+    assert [one.name for one in loaded(folder).questions if not one.ask] == []

@@ -10,20 +10,19 @@ from mrc_testbed.testbed.lessons.fitting import cells_of
 from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
 from mrc_testbed.testbed.lessons.judging import judge_lesson
 from mrc_testbed.testbed.lessons.lesson import Stage
-from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.solution import solution_answers, solution_lines
 from mrc_testbed.testbed.lessons.work import start
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.budget import usual_capacity
 from mrc_testbed.topos.cost import cpus
-from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, named
+from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, loaded, named
 from tests.lessons.wrong import gives_away, wrong_answer
 
 LONGEST_S = 40
 MOST = 0.9
 """Of what two cores carry."""
-IN_VIRTUAL_TIME = [one for one in LESSONS if WorldKind.VIRTUAL in load_lesson(one).worlds]
+IN_VIRTUAL_TIME = [one for one in LESSONS if WorldKind.VIRTUAL in loaded(one).worlds]
 each_student = pytest.mark.parametrize(
     "name", [STUDENTS[0], *(pytest.param(one, marks=pytest.mark.nightly) for one in STUDENTS[1:])]
 )
@@ -46,7 +45,7 @@ def test_the_untouched_starter_fails(folder: Path, pupils: Class) -> None:
 def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, pupils: Class) -> None:
     grade = pupils.student(folder, name).grade()
     assert [(part.name, part.why, part.truth) for part in grade.parts if part.mark is not LessonMark.PASS] == []
-    assert grade.points == grade.of == load_lesson(folder).points
+    assert grade.points == grade.of == loaded(folder).points
 
 
 @each_virtual_lesson
@@ -61,7 +60,7 @@ def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_right_answers_are_not_enough_where_there_is_something_to_build(folder: Path, pupils: Class) -> None:
     lesson = pupils.beginner(folder).lesson
     if any(lesson.scenario_file(run, Stage.SOLUTION) != lesson.scenario_file(run, Stage.START) for run in lesson.runs):
@@ -75,7 +74,7 @@ def unbuilt(folder: Path, pupils: Class) -> Grade:
 
 @each_lesson
 def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
-    lesson = load_lesson(folder)
+    lesson = loaded(folder)
     for stage in Stage:
         cells = cells_of(lesson, stage)
         for run in lesson.runs:
