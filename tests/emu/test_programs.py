@@ -94,6 +94,7 @@ def test_a_program_finds_names_addresses_and_folders_of_its_own(tmp_path: Path) 
     assert counters(run)["h0"]["gateway_unknown"] >= 1
 
 
+@pytest.mark.timed
 def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path: Path) -> None:
     """Nine ways to misbehave at once, one a host: each with its status, and the run ends."""
     ways = {
