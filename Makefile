@@ -37,7 +37,7 @@ MINUTES ?= 60
 soak: test-setup
 	@$(SUDO) .venv/bin/python -m tests.soak --minutes $(MINUTES)
 
-# Runs every story as it is shipped, and draws the pictures of docs/stories.md anew from these runs. The story train needs
+# Runs every story as it is shipped, and draws the pictures of docs/stories.md from these runs. The story train needs
 # PyTorch, and is left out without it.
 stories: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/stories/*.yaml --retry-inconclusive 2 --out results/stories

@@ -56,7 +56,7 @@ def mark_congestion(frame: memoryview) -> bool:
     if bits not in (1, 2):
         return False
     frame[HEADER + 1] |= 3
-    # The checksum is of 16-bit words; this one grew by so much (RFC 1624).
+    # The checksum is of 16-bit words; what this one grew by is taken off (RFC 1624).
     total = (frame[HEADER + 10] << 8 | frame[HEADER + 11]) - (3 - bits)
     total += 0xFFFF if total < 0 else 0
     frame[HEADER + 10], frame[HEADER + 11] = total >> 8, total & 0xFF

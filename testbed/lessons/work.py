@@ -108,7 +108,8 @@ def lesson_named(folder: Path) -> str:
 
 
 def named_code(path: Path) -> str:
-    """Where a scenario names a plugin or programs, which are code that runs as whoever loads it: file, line and key;
+    """Where a scenario names a plugin or programs, which are code that runs as the user who loads it: file, line and
+    key;
     else empty. A cell may name one that the file does not. Raises ScenarioError."""
     file = YamlFile.read(path)
     found = [key for key in _keys_with_values(file.source.data) if _is_code(str(key[-1]).split("."))]
