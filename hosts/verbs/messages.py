@@ -124,8 +124,8 @@ FIELDS: Final[dict[Kind, str]] = {
 """After the kind (I). GIDs are 16 bytes in network order, PSNs and QP numbers 24 bits. Lengths and `path_mtu`: bytes;
 `immediate` is the number on the wire (the program's `imm_data` through ntohl). An `ev` is EV[31:16]: plane x 256 +
 uplink, as in bits 27:24 and 23:16 of the EV. `port` counts from 1. `state` of an EV: GOOD 1, ASSUMED_BAD 2, DENIED 4.
-`value` of a REPLY: the key of REG_MR, the number of CREATE_QP; of QUERY_PORT: 1 up, 0 down by its carrier, 2 disabled by
-MODIFY_PORT. `error`: 0 or an errno, `text` then the reason in words, ending with a zero byte."""
+`value` of a REPLY: the key of REG_MR, the number of CREATE_QP; of QUERY_PORT: 1 up, 0 down by its carrier, 2 disabled
+by MODIFY_PORT. `error`: 0 or an errno, `text` then the reason in words, ending with a zero byte."""
 
 HELLO_FIELDS: Final = (
     "error:I token:Q host:I planes:I payload_bytes:I port_mask:I rtt_ns:Q max_qp:I max_qp_wr:I max_cqe:I max_mr:I "
