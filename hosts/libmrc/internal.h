@@ -7,9 +7,16 @@
 #define MT_INTERNAL_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "messages.h"
 #include "mrc_testbed.h"
+
+/* What programs call. All else is hidden, but where libmrc.so takes it from libibverbs.so.1. */
+#define MT_EXPORT __attribute__((visibility("default")))
+#ifdef MT_TWO_LIBRARIES
+#pragma GCC visibility push(default)
+#endif
 
 enum { MT_MOST_GIDS = 4, MT_MOST_MESSAGE = 1 << 30, MT_QP_BUCKETS = 256, MT_REPLY_SECONDS = 30 };
 
@@ -29,7 +36,7 @@ struct mt_connection {
     bool dead;
     bool forked;    /* made by the parent of this process */
     bool listening; /* a thread is in poll(), and drains then */
-    bool has_reader;
+    bool has_reader; /* a thread of this library, that frees the connection if nobody refers to it any more */
     pthread_cond_t news; /* something was drained */
     uint64_t last_token;
     struct mt_waiter *waiters;
@@ -186,6 +193,11 @@ void mt_lock(void);
 void mt_unlock(void);
 /* errno = error; 0 without an error, else -1. */
 int mt_fail(int error);
+/* errno = error, if it is one; error. */
+int mt_error(int error);
+/* Gives up the mutex until `condition` is signaled or it is later than `until` (NULL: no end) by the condition's clock.
+ * Locked. */
+int mt_wait_on(pthread_cond_t *condition, const struct timespec *until);
 /* errno = error; NULL. */
 void *mt_null(int error);
 /* One line on stderr: "mrc-testbed: DEVICE: TEXT". */
@@ -196,6 +208,8 @@ const char *mt_device_name(void);
 /* The connection of this process with one reference more; made if there is none. NULL with errno. Locked. */
 struct mt_connection *mt_connect(void);
 void mt_release(struct mt_connection *connection);
+/* Starts the thread that drains the connection while nobody polls. 0 or errno. Locked. */
+int mt_start_reader(struct mt_connection *connection);
 /* 0, EPERM in a child of the process that connected, EIO when the daemon is gone. Locked. */
 int mt_usable(const struct mt_connection *connection);
 /* No more of this daemon: flushes and tells everybody, once. Locked. */
@@ -231,6 +245,8 @@ struct mt_ctl_hooks {
     void (*on_cq_destroyed)(struct mrc_cq *cq); /* one whose `ctl` is not NULL */
 };
 void mt_set_ctl_hooks(const struct mt_ctl_hooks *hooks);
+void mt_ctl_died(struct mt_connection *connection);
+void mt_ctl_cq_destroyed(struct mrc_cq *cq);
 
 /* objects.c */
 void mt_own(struct mt_context *context, struct mt_object *object, enum mt_object_kind kind, struct mrc_context *owner);
@@ -300,16 +316,21 @@ void mt_raise(struct mt_context *context, enum ibv_event_type type, struct mt_ob
 int mt_get_event(struct mt_context *context, struct mt_event *event);
 void mt_ack_event(enum ibv_event_type type, void *qp_or_cq);
 bool mt_is_of_qp(enum ibv_event_type type);
-/* Waits until all fetched events of it are acknowledged, and drops those that nobody fetched. Locked. */
+/* Waits until all fetched events of it are acknowledged. Gives up the mutex. Locked. */
 void mt_settle_qp(struct mrc_qp *qp);
 void mt_settle_cq(struct mrc_cq *cq);
-/* An event, its fetching or its acknowledgement: threads that wait in the two above look again. Locked. */
+/* Something was acknowledged: threads that wait in the two above look again. Locked. */
 void mt_wake_destroyers(void);
+/* Drops what nobody has fetched of an object that goes. Locked. */
+void mt_drop_events(struct mt_context *context, const struct mt_object *object);
 
 /* device.c */
 struct ibv_context *mt_open(struct ibv_device *device);
 int mt_close(struct ibv_context *context);
 int mt_port_attr(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
-unsigned mt_active_mtu(const struct mt_hello_reply *hello);
+
+#ifdef MT_TWO_LIBRARIES
+#pragma GCC visibility pop
+#endif
 
 #endif
