@@ -8,7 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal
 from mrc_testbed.hosts.common.errors import UnknownQpError
+from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import QpPackets
+from mrc_testbed.hosts.common.memory import Readable, Terms
 from mrc_testbed.hosts.common.pacer import Pacer
 from mrc_testbed.hosts.common.qpstate import QueuePair
 from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
@@ -135,6 +137,39 @@ class EndpointBase(Generic[ContextT, QpT]):
         Raises `QpStateError` unless the QP is in RTS, so also after a `QpError`.
         """
         self._qp(qpn).post(memoryview(data).cast("B"), remote_address, wr_id, immediate)
+
+    # --- QPs of programs ---
+
+    def post_of_program(
+        self, qpn: int, data: Readable, remote_address: int, rkey: int, wr_id: int, immediate: int | None
+    ) -> None:
+        """Queue one write into the region that `rkey` names at the peer. `data` is read when a packet is sent, again
+        when it is sent again. Raises `QpStateError` unless the QP is in RTS."""
+        self._qp(qpn).post(data, remote_address, wr_id, immediate, rkey)
+
+    def enable_send(self, qpn: int, psn: int, terms: Terms) -> None:
+        """RTR -> RTS: the first packet has `psn`. Until the peer has answered once, no path is blamed and no try is
+        counted: its program may not be ready."""
+        self._qp(qpn).enable_send(psn, terms)
+
+    def post_receives(self, qpn: int, count: int) -> None:
+        """Let `count` more writes with immediate in."""
+        self._qp(qpn).post_receives(count)
+
+    def fail_qp(self, qpn: int) -> None:
+        """Any state but RESET -> ERROR, because its program says so."""
+        self._qp(qpn).fail(QpFailure.BY_PROGRAM)
+
+    def close_qp(self, qpn: int) -> bool:
+        """The program has destroyed the QP, or ended: send nothing more, and take nothing new. True if the QP stays for
+        now, to acknowledge again what had come, until `destroy_qp`; False if it is gone already."""
+        qp = self._qp(qpn)
+        if not qp.receives:
+            self.destroy_qp(qpn)
+            return False
+        qp.close()
+        self._forget_events(qpn)
+        return True
 
     def _qp(self, qpn: int) -> QpT:
         qp = self._qps.get(qpn)

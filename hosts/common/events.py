@@ -16,15 +16,21 @@ class QpFailure(StrEnum):
     REMOTE_OPERATION = "remote operation error"
     PEER_INVALID_REQUEST = "the peer's request was invalid"
     PEER_OUTSIDE_REGION = "the peer's request was outside of the region"
+    NO_RECEIVE = "the peer's immediate found no posted receive"
+    OWN_MEMORY = "memory that the peer wrote to is not there"
+    LOCAL_PROTECTION = "memory of a posted write is not there"
+    BY_PROGRAM = "its program put it in ERROR"
 
 
 @dataclass(slots=True)
 class ImmediateDelivered:
-    """A WRITE-with-immediate, and every message sent before it, is whole in the region of `qpn`."""
+    """A WRITE-with-immediate, and every message sent before it, is whole in the memory of `qpn`. `length`: its bytes,
+    where the transport's packets say so."""
 
     qpn: int
     immediate: int
     msn: int
+    length: int = 0
 
 
 @dataclass(slots=True)

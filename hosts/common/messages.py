@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import deque
 
 from mrc_testbed.hosts.common import bth
+from mrc_testbed.hosts.common.memory import Readable
 
 
 class Message:
-    """One posted write. `msn` and later fields are set when its first packet is sent."""
+    """One posted write. `msn` and later fields are set when its first packet is sent. `address` and `rkey` are the
+    peer's."""
 
-    __slots__ = ("address", "data", "first", "immediate", "last", "last_index", "msn", "rqmsn", "wr_id")
+    __slots__ = ("address", "data", "first", "immediate", "last", "last_index", "msn", "rkey", "rqmsn", "wr_id")
 
-    def __init__(self, data: memoryview, address: int, wr_id: int, immediate: int | None, payload_bytes: int) -> None:
+    def __init__(
+        self, data: Readable, address: int, rkey: int, wr_id: int, immediate: int | None, payload_bytes: int
+    ) -> None:
         self.data = data
         self.address = address
+        self.rkey = rkey
         self.wr_id = wr_id
         self.immediate = immediate
         self.last_index = max(-(-len(data) // payload_bytes), 1) - 1
@@ -34,7 +39,7 @@ class Message:
         return bth.WRITE_LAST_IMM if index else bth.WRITE_ONLY_IMM
 
 
-NO_MESSAGE = Message(memoryview(b""), 0, 0, None, 1)
+NO_MESSAGE = Message(memoryview(b""), 0, 0, 0, None, 1)
 """Fills places where no message has been yet."""
 
 

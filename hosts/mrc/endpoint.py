@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from mrc_testbed.hosts.common import bth
@@ -10,7 +11,9 @@ from mrc_testbed.hosts.common.base import DataSender, EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
+from mrc_testbed.hosts.common.memory import Domain, Terms
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
+from mrc_testbed.hosts.common.qpstate import QpState
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
@@ -19,8 +22,9 @@ from mrc_testbed.hosts.mrc.paths import PathId
 from mrc_testbed.hosts.mrc.peer import Peer
 from mrc_testbed.hosts.mrc.plugins import NO_PLUGINS, Plugins
 from mrc_testbed.hosts.mrc.portstate import PortInput
-from mrc_testbed.hosts.mrc.qp import Qp
+from mrc_testbed.hosts.mrc.qp import Qp, receiving
 from mrc_testbed.hosts.mrc.reasons import Ignored
+from mrc_testbed.hosts.mrc.receiver import ANY_NUMBER, Receiver
 
 FIRST_QPN = 0x10
 """0 to 2 have fixed meanings (2: endpoint operations)."""
@@ -60,11 +64,29 @@ class Endpoint(EndpointBase[Context, Qp]):
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> QpAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
+        attributes = self._attributes(self.new_qpn(), region_bytes, initial_psn)
+        self._qps[attributes.qpn] = Qp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def new_qpn(self) -> int:
+        """A number for a QP that a program connects later."""
         qpn = self._next_qpn
         self._next_qpn += 1
-        attributes = self._attributes(qpn, region_bytes, initial_psn)
-        self._qps[qpn] = Qp(self._context, self._peer(peer), attributes)
-        return attributes
+        return qpn
+
+    def open_receiver(self, qpn: int, peer: int, terms: Terms, domain: Domain) -> None:
+        """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
+        at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
+        own = self._attributes(qpn, 0, 0)
+        local = replace(own, mpr=min(terms.mpr or own.mpr, own.mpr), max_wimm=terms.max_wimm or own.max_wimm)
+        mtu = min(terms.mtu, own.mtu)
+        remote = replace(own, qpn=terms.remote_qpn, psn=terms.remote_psn, mtu=mtu, rkey=0, port_mask=0)
+        qp = Qp(self._context, self._peer(peer), local, domain)
+        qp.learn_peer(receiving(remote, terms))
+        qp.post_receives(-ANY_NUMBER)
+        self._qps[qpn] = qp
+        if not self._context.ports.table.carrier_mask:
+            qp.fail(QpFailure.ALL_PORTS_DOWN)
 
     def _attributes(self, qpn: int, region_bytes: int, initial_psn: int | None) -> QpAttributes:
         config, prng = self._config, self._context.prng
@@ -131,7 +153,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         it is queued to go again. Peers are told. Without any port left all QPs fail."""
         if self._context.ports.step(plane, PortInput.LOST, now_ns) and not self._context.ports.table.carrier_mask:
             for qp in self._qps.values():
-                if qp.live:
+                if qp.live or qp.state is QpState.RTR:
                     qp.fail(QpFailure.ALL_PORTS_DOWN)
 
     def port_up(self, plane: int, now_ns: int) -> None:
@@ -211,14 +233,14 @@ class Endpoint(EndpointBase[Context, Qp]):
                 qp.receiver.on_trimmed(view, entropy, last_hop)
 
     def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
-        """The live QP a packet is for; counts why there is none."""
+        """The QP a packet is for, if it takes packets in; counts why there is none."""
         # `wire.destination_qpn`, without the price of a call for every packet.
         qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
         if qp is None:
             self._context.counters.refuse(Ignored.UNKNOWN_QP)
         elif qp.peer.number != peer:
             self._context.counters.refuse(Ignored.WRONG_PEER)
-        elif not qp.live:
+        elif not qp.receives:
             self._context.counters.refuse(Ignored.QP_STATE)
         else:
             return qp
@@ -238,21 +260,27 @@ class Endpoint(EndpointBase[Context, Qp]):
         qp = self._receiving_qp(view, peer)
         if qp is None:
             return
-        if opcode == wire.TRANSPORT_ACK:
+        named = opcode != wire.TRANSPORT_ACK
+        if named and view[wire.SOURCE_CID] << 8 | view[wire.SOURCE_CID + 1] != qp.receiver.remote_cid:
+            self._context.counters.refuse(Ignored.WRONG_QP)
+        elif opcode == wire.PROBE_REQUEST:
+            self._on_probe(view, qp.receiver, entropy, traffic_class, now_ns)
+        elif not qp.live:
+            self._context.counters.refuse(Ignored.QP_STATE)
+        elif opcode == wire.TRANSPORT_ACK:
             _, psn, syndrome, _ = wire.parse_ack(view)
             qp.sender.on_ack(psn, syndrome, now_ns)
-        elif view[wire.SOURCE_CID] << 8 | view[wire.SOURCE_CID + 1] != qp.sender.remote_cid:
-            self._context.counters.refuse(Ignored.WRONG_QP)
         elif opcode == wire.SACK:
             qp.sender.on_sack(view, arrival_ns, now_ns)
-        elif opcode == wire.NACK:
+        else:
             _, bits, reason, refused_ev, _ = wire.parse_nack(view)
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
-        else:
-            if traffic_class & ~bth.ECN_MASK != bth.CLASS_CONTROL:
-                self._context.counters.suspect_probes_received += 1
-            _, probe_id, timestamp = wire.parse_probe(view)
-            qp.receiver.on_probe(probe_id, timestamp, entropy, now_ns)
+
+    def _on_probe(self, view: memoryview, receiver: Receiver, entropy: int, traffic_class: int, now_ns: int) -> None:
+        if traffic_class & ~bth.ECN_MASK != bth.CLASS_CONTROL:
+            self._context.counters.suspect_probes_received += 1
+        _, probe_id, timestamp = wire.parse_probe(view)
+        receiver.on_probe(probe_id, timestamp, entropy, now_ns)
 
     def _on_request(
         self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int

@@ -50,6 +50,10 @@ class Ignored(Enum):
     """A payload that is longer than the DMA length of its whole operation."""
     RQMSN_TWICE = "rqmsn_twice"
     """Two messages with the same number of an immediate."""
+    NO_RECEIVE = "no_receive"
+    """An immediate for which the program has posted no receive."""
+    OWN_MEMORY = "own_memory"
+    """A program's memory that is registered and cannot be written."""
     ACKS_UNSENT = "acks_unsent"
     COUNTS_UNSENT = "counts_unsent"
     """A SACK whose byte counter is ahead by more than was sent; its acknowledgements count, its holes do not."""
@@ -76,6 +80,8 @@ REFUSALS = {
     Ignored.TOO_MANY_WIMM: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
     Ignored.LONGER_THAN_LENGTH: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
     Ignored.RQMSN_TWICE: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    Ignored.NO_RECEIVE: (bth.AETH_NAK_REMOTE_OPERATION, QpFailure.NO_RECEIVE),
+    Ignored.OWN_MEMORY: (bth.AETH_NAK_REMOTE_OPERATION, QpFailure.OWN_MEMORY),
 }
 """Requests that end a QP: what the peer is told, and what this side's QP fails with."""
 TRIMS = frozenset({LossReason.TRIMMED, LossReason.TRIMMED_LASTHOP})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
+from mrc_testbed.hosts.common.memory import Domain
 from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.psn import HALF, MASK
 from mrc_testbed.hosts.common.timers import NEVER
@@ -19,6 +20,8 @@ from mrc_testbed.hosts.mrc.sack import BITMAP_MASK, MIN_COUNTED_BYTES, SackWindo
 
 SACK_PACKETS = 4
 """A SACK for every 4 full packets' worth of bytes (ours: htsim's 16 KiB are as many packets)."""
+ANY_NUMBER = 1 << 62
+"""Receives of a QP whose application posts none."""
 ACK_EVERY = 64
 """A Transport ACK at least every 64 PSNs (ours)."""
 OLDEST_DUPLICATE = -(1 << 15)
@@ -36,6 +39,7 @@ class Receiver:
         "_completed_msn",
         "_context",
         "_counters",
+        "_domain",
         "_dynamic_mpr",
         "_ends",
         "_expected",
@@ -62,6 +66,8 @@ class Receiver:
         "_trim_nack",
         "_window",
         "placed",
+        "receives",
+        "remote_cid",
         "wake_ns",
     )
 
@@ -72,6 +78,7 @@ class Receiver:
         local: QpAttributes,
         remote: QpAttributes,
         region: memoryview,
+        domain: Domain,
         fail: Callable[[QpFailure], None],
     ) -> None:
         self._context = context
@@ -80,11 +87,16 @@ class Receiver:
         self._peer = peer
         self._qpn = local.qpn
         self._remote_qpn = remote.qpn
+        self.remote_cid = remote.qpn & 0xFFFF
+        """As much of the peer's QPN as its answers and probes name."""
         self._initial_psn = remote.psn
         self._region = region
         self._region_bytes = len(region)
         self._base = local.region_address
         self._rkey = local.rkey
+        self._domain = domain
+        self.receives = ANY_NUMBER
+        """How many more immediates may be delivered."""
         self._psn_range = local.mpr * MPR_UNIT
         self._dynamic_mpr = local.dynamic_mpr and remote.dynamic_mpr
         self._mpr = 0
@@ -100,8 +112,8 @@ class Receiver:
         self._received_bytes = 0
         self._ends: dict[int, int] = {}
         """Received last packets of messages at or above expected: sequence number -> MSN."""
-        self._stash: dict[int, tuple[int, int, int]] = {}
-        """Immediates not delivered yet: RQMSN -> (sequence number, immediate, MSN)."""
+        self._stash: dict[int, tuple[int, int, int, int]] = {}
+        """Immediates not delivered yet: RQMSN -> (sequence number, immediate, MSN, bytes of the message)."""
         self._next_rqmsn = 0
         self._completed_msn = 0
         self._acked = 0
@@ -136,28 +148,41 @@ class Receiver:
             self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
             return
         if offset >= self._psn_range:
-            self._counters.refuse(Ignored.PSN_WINDOW)
-            self._queue_nack(bits, timestamp, wire.NACK_PSN_OOR_WINDOW, entropy)
+            self._refuse_new(bits, timestamp, entropy)
             return
         start, end = wire.payload_bounds(len(view), opcode, pad, bits)
-        at = address - self._base
-        stop = at + end - start
-        if rkey != self._rkey or at < 0 or stop > self._region_bytes:
-            self._nak(Ignored.REMOTE_ACCESS, entropy)
+        wrong = self._place(view[start:end], address, rkey, length)
+        if wrong is None and opcode in bth.ENDS_MESSAGE:
+            wrong = self._note_end(view, opcode, rqmsn, msn, seq, length)
+        if wrong is not None:
+            self._nak(wrong, entropy)
             return
-        if end - start > length:
-            self._nak(Ignored.LONGER_THAN_LENGTH, entropy)
-            return
-        if opcode in bth.ENDS_MESSAGE:
-            wrong = self._note_end(view, opcode, rqmsn, msn, seq)
-            if wrong is not None:
-                self._nak(wrong, entropy)
-                return
-        self._region[at:stop] = view[start:end]
         self._track(offset, entropy)
         self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 
-    def _note_end(self, view: memoryview, opcode: int, rqmsn: int, msn: int, seq: int) -> Ignored | None:
+    def _refuse_new(self, bits: int, timestamp: int, entropy: int) -> None:
+        """A packet beyond the PSN range, or any new one of a QP that is being closed; that is not answered."""
+        if self._psn_range:
+            self._counters.refuse(Ignored.PSN_WINDOW)
+            self._queue_nack(bits, timestamp, wire.NACK_PSN_OOR_WINDOW, entropy)
+        else:
+            self._counters.refuse(Ignored.QP_STATE)
+
+    def _place(self, payload: memoryview, address: int, rkey: int, length: int) -> Ignored | None:
+        """Put a payload where it belongs, or say what is wrong with that."""
+        at = address - self._base
+        stop = at + len(payload)
+        if len(payload) > length:
+            return Ignored.LONGER_THAN_LENGTH
+        if rkey == self._rkey and at >= 0 and stop <= self._region_bytes:
+            self._region[at:stop] = payload
+            return None
+        memory = self._domain.find(rkey, address, len(payload))
+        if memory is None:
+            return Ignored.REMOTE_ACCESS
+        return None if memory.write(address, payload) else Ignored.OWN_MEMORY
+
+    def _note_end(self, view: memoryview, opcode: int, rqmsn: int, msn: int, seq: int, length: int) -> Ignored | None:
         """Remember the end of a message and its immediate, or say what is wrong with it."""
         if opcode in bth.HAS_IMMEDIATE:
             if (rqmsn - self._next_rqmsn) & 0xFFFF >= self._max_wimm:
@@ -165,7 +190,7 @@ class Receiver:
             if rqmsn in self._stash:
                 return Ignored.RQMSN_TWICE
             self._counters.immediates += 1
-            self._stash[rqmsn] = seq, wire.parse_immediate(view), msn
+            self._stash[rqmsn] = seq, wire.parse_immediate(view), msn, length
         self._ends[seq] = msn
         return None
 
@@ -188,22 +213,28 @@ class Receiver:
                 if msn is not None:
                     self._completed_msn = msn
                     whole = True
-        if whole:
-            self._deliver()
+        if whole and not self._deliver():
+            self._nak(Ignored.NO_RECEIVE, entropy)
+            return
         if whole or self._expected - self._acked >= ACK_EVERY:
             self._queue_ack(entropy)
 
-    def _deliver(self) -> None:
-        """Hand over immediates in the order they were sent, as far as everything before them is whole."""
+    def _deliver(self) -> bool:
+        """Hand over immediates in the order they were sent, as far as everything before them is whole. False if there
+        is no receive for the next one."""
         counters = self._counters
         while self._stash:
             entry = self._stash.get(self._next_rqmsn)
             if entry is None or entry[0] >= self._expected:
-                return
+                return True
+            if not self.receives:
+                return False
+            self.receives -= 1
             del self._stash[self._next_rqmsn]
             self._next_rqmsn = self._next_rqmsn + 1 & 0xFFFF
             counters.wimm_delivered += 1
-            self._context.events.append(ImmediateDelivered(self._qpn, entry[1], entry[2]))
+            self._context.events.append(ImmediateDelivered(self._qpn, entry[1], entry[2], entry[3]))
+        return True
 
     def _report(
         self,
@@ -279,6 +310,11 @@ class Receiver:
             timestamp = timestamp + (now_ns - arrival_ns >> self._context.config.stamp_shift) & 0xFFFF
         self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, False, False)
         return NEVER
+
+    def close(self) -> None:
+        """Take nothing new, and go on to acknowledge what has come."""
+        self._psn_range = 0
+        self._trim_nack = False
 
     def stop(self) -> None:
         """The QP has ended: report nothing more."""

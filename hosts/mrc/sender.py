@@ -9,6 +9,7 @@ from typing import Any
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.memory import Readable
 from mrc_testbed.hosts.common.messages import Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
@@ -26,9 +27,11 @@ from mrc_testbed.hosts.mrc.reasons import BLAMES_PATH, NACK_REASONS, NAK_FAILURE
 from mrc_testbed.hosts.mrc.retry import RetryCounter
 from mrc_testbed.hosts.mrc.sack import MIN_COUNTED_BYTES
 from mrc_testbed.hosts.mrc.tail import TailProbe
-from mrc_testbed.hosts.mrc.timing import COUNTED_HEADER_BYTES
+from mrc_testbed.hosts.mrc.timing import COUNTED_HEADER_BYTES, MAX_TIMEOUT, TIMER_UNIT_NS
 
 GOOD = EvState.GOOD
+PATIENCE_NS = 60 * 10**9
+"""How long a QP waits for a first answer of a peer that may not be ready, before it counts tries."""
 LOOKS = 16
 """Most searches for expired packets in one timeout: as a burst was sent, so it would expire packet by packet."""
 
@@ -38,10 +41,12 @@ class Sender(DataSender):
 
     __slots__ = (
         "_acked_unseen",
+        "_answered",
         "_cc",
         "_context",
         "_fail",
         "_initial_psn",
+        "_least_rto_ns",
         "_look_at",
         "_lost",
         "_most_mpr",
@@ -62,7 +67,6 @@ class Sender(DataSender):
         "_ts_field",
         "flight",
         "peer",
-        "remote_cid",
         "selection",
         "wake_ns",
     )
@@ -73,8 +77,11 @@ class Sender(DataSender):
         peer: Peer,
         local: QpAttributes,
         remote: QpAttributes,
+        peer_is_ready: bool,
         fail: Callable[[QpFailure], None],
     ) -> None:
+        """`peer_is_ready`: the peer's QP is known to be in RTR. Else nothing is held against a path or the peer until
+        it has answered once, for PATIENCE_NS at most: what it does not know yet it drops."""
         config = context.config
         self._context = context
         self.peer = peer
@@ -82,8 +89,6 @@ class Sender(DataSender):
         self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
-        self.remote_cid = remote.qpn & 0xFFFF
-        """As much of the peer's QPN as its answers name."""
         self._rkey = remote.rkey
         self._payload_bytes = min(local.mtu, remote.mtu)
         self._packet_bytes = self._payload_bytes + wire.DATA_HEADER_BYTES + bth.ICRC_BYTES + COUNTED_HEADER_BYTES
@@ -104,7 +109,9 @@ class Sender(DataSender):
         self._order = SackOrder(max(self._packet_bytes, MIN_COUNTED_BYTES), context.counters)
         self._reinfer = config.reinfer
         self._stamp_shift, self._ts_field = config.stamp_shift, config.ts_field
-        self._retry = RetryCounter(config.linear_tries, config.exponential_tries)
+        self._retry = RetryCounter(local.linear, local.exp)
+        self._least_rto_ns = TIMER_UNIT_NS << min(local.timeout, MAX_TIMEOUT) if local.timeout else 0
+        self._answered = peer_is_ready
         self._tail = TailProbe(context, peer, local.qpn, remote.qpn)
         self._quiet_since = 0
         """When the last packet was sent or heard."""
@@ -118,9 +125,10 @@ class Sender(DataSender):
 
     # --- application ---
 
-    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
-        """Queue one write."""
-        self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
+    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None) -> None:
+        """Queue one write; without `rkey` into the peer's own region."""
+        key = self._rkey if rkey is None else rkey
+        self._outbox.post(Message(data, address, key, wr_id, immediate, self._payload_bytes))
         self._context.counters.messages_posted += 1
         self._cc.begin()
         self.wake()
@@ -173,9 +181,13 @@ class Sender(DataSender):
 
     def _start_timers(self, now_ns: int) -> None:
         if self._timeout_at == NEVER:
-            self._timeout_at = now_ns + self.peer.timing.rto_ns()
+            self._timeout_at = now_ns + self._rto_ns()
             self._look_at = self._timeout_at - self.peer.timing.answer_ns()
         self._context.timers.arm(self, now_ns + self.peer.timing.silence_ns(False))
+
+    def _rto_ns(self) -> int:
+        """What the path needs, or the program's own if that is longer."""
+        return max(self.peer.timing.rto_ns(), self._least_rto_ns)
 
     def may_send_at(self, now_ns: int) -> int:
         """When the plane whose turn it is has tokens; NEVER where none can be used."""
@@ -210,6 +222,10 @@ class Sender(DataSender):
             bits |= bth.ACK_REQUEST
         path = flight.path[seq & flight.mask]
         size = self._emit(buffer, seq, bits, now_ns)
+        if not size:
+            self._fail(QpFailure.LOCAL_PROTECTION)
+            self.ready = False
+            return None
         self._account(path, size, now_ns)
         return size, path.token, traffic_class
 
@@ -237,10 +253,13 @@ class Sender(DataSender):
         return seq
 
     def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
+        """The packet's size; 0 if its payload cannot be read, for then nothing must be sent."""
         message = self.flight.message[seq & self.flight.mask]
         index = seq - message.first
         offset = index * self._payload_bytes
         payload = message.data[offset : offset + self._payload_bytes]
+        if len(payload) != self._payload_bytes and offset + len(payload) != len(message.data):
+            return 0
         self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
@@ -251,7 +270,7 @@ class Sender(DataSender):
             message.msn,
             now_ns >> self._stamp_shift & 0xFFFF,
             message.address + offset,
-            self._rkey,
+            message.rkey,
             len(message.data),
             payload,
             message.immediate if index == message.last_index else None,
@@ -274,6 +293,19 @@ class Sender(DataSender):
             self._start_timers(now_ns)
 
     # --- hearing ---
+
+    def _hear_first(self, now_ns: int) -> None:
+        """The peer is there. How long it was not is nobody's stall."""
+        self._answered = True
+        self._retry.begin(now_ns)
+        self.silence.since_ns = now_ns
+
+    def _progress(self, now_ns: int) -> None:
+        """Something new was acknowledged."""
+        if not self._answered:
+            self._hear_first(now_ns)
+        self._retry.progress(now_ns)
+        self.silence.progress(now_ns)
 
     def on_sack(self, view: memoryview, arrival_ns: int, now_ns: int) -> None:
         """One SACK: what it acknowledges, then what it shows to be lost."""
@@ -300,8 +332,7 @@ class Sender(DataSender):
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
         if new_arrivals:
             self.peer.timing.note_arrival(flight.first_acked_sent_ns(), arrival_ns)
-            self._retry.progress(now_ns)
-            self.silence.progress(now_ns)
+            self._progress(now_ns)
         self._quiet_since = now_ns
         acked, self._acked_unseen = before - flight.bytes + self._acked_unseen, 0
         self._control_window(acked, mark == wire.SACK_CE_SEEN, received >> 24, now_ns)
@@ -372,8 +403,7 @@ class Sender(DataSender):
         before = flight.bytes
         if flight.acknowledge(covered):
             self._acked_unseen += before - flight.bytes
-            self._retry.progress(now_ns)
-            self.silence.progress(now_ns)
+            self._progress(now_ns)
         self._quiet_since = now_ns
         for message in self._outbox.complete(covered):
             counters.messages_completed += 1
@@ -405,6 +435,8 @@ class Sender(DataSender):
         if not in_flight or flight.path[slot].ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
+        if not self._answered:
+            self._hear_first(now_ns)
         self._retry.refused = True
         self._lose(seq, reason, now_ns)
         self.wake()
@@ -416,7 +448,7 @@ class Sender(DataSender):
         heappush(self._lost, seq)
         self.lost_packets += 1
         self._context.counters.lost[reason] += 1
-        if reason in BLAMES_PATH:
+        if reason in BLAMES_PATH and self._answered:
             self._cc.on_loss(flight.size[slot])
             self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
         elif reason in TRIMS:
@@ -459,7 +491,7 @@ class Sender(DataSender):
         """Let go of what has expired, count the try if one ends, and say when to look again. Looks at every packet, at
         most LOOKS times in a timeout. The interval of tries doubles, the timer of packets does not: what is on its way
         again waits for the first timeout (readers, of P2), and nothing that is older fills the window."""
-        rto, retry = self.peer.timing.rto_ns(), self._retry
+        rto, retry = self._rto_ns(), self._retry
         expired, oldest = self.flight.sent_before(now_ns - rto)
         for seq in expired:
             self._lose(seq, LossReason.TIMEOUT, now_ns)
@@ -482,6 +514,9 @@ class Sender(DataSender):
         SACK that was damaged and claimed too much. Or no path is left. Probes answered do not count; only progress
         does. Only refused, it sent each packet again as its NACK came: that is a try, but no timer was waited for.
         """
+        if not self._answered:
+            self._answered = now_ns - self.silence.since_ns > PATIENCE_NS
+            return False
         silent = self._retry.expired or not (outstanding or self.ready) or not self.peer.evs.paths
         self._context.counters.timeouts += silent
         return (silent or self._retry.refused) and self._retry.tried(now_ns)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
+from mrc_testbed.hosts.common.memory import Domain, Terms
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
 from mrc_testbed.hosts.rc import wire
@@ -17,6 +19,7 @@ from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.qp import RcQp
 from mrc_testbed.hosts.rc.reasons import RcIgnored
 from mrc_testbed.hosts.rc.requester import Requester
+from mrc_testbed.hosts.rc.responder import ANY_NUMBER
 
 FIRST_QPN = 0x10
 """0 and 1 are management QPs."""
@@ -51,12 +54,26 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> RcAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
+        psn = self._draws.below(MODULUS) if initial_psn is None else initial_psn
+        attributes = self._attributes(self.new_qpn(), region_bytes, psn)
+        self._qps[attributes.qpn] = RcQp(self._context, self._peer(peer), attributes)
+        return attributes
+
+    def new_qpn(self) -> int:
+        """A number for a QP that a program connects later."""
         qpn = self._next_qpn
         self._next_qpn += 1
-        psn = self._draws.below(MODULUS) if initial_psn is None else initial_psn
-        attributes = self._attributes(qpn, region_bytes, psn)
-        self._qps[qpn] = RcQp(self._context, self._peer(peer), attributes)
-        return attributes
+        return qpn
+
+    def open_receiver(self, qpn: int, peer: int, terms: Terms, domain: Domain) -> None:
+        """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
+        at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
+        local = self._attributes(qpn, 0, 0)
+        remote = replace(local, qpn=terms.remote_qpn, psn=terms.remote_psn, mtu=min(terms.mtu, local.mtu), rkey=0)
+        qp = RcQp(self._context, self._peer(peer), local, domain)
+        qp.learn_peer(remote)
+        qp.post_receives(-ANY_NUMBER)
+        self._qps[qpn] = qp
 
     def _attributes(self, qpn: int, region_bytes: int, psn: int) -> RcAttributes:
         return RcAttributes(
@@ -149,10 +166,12 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
             counters.refuse(RcIgnored.UNKNOWN_QP)
         elif qp.peer.number != peer:
             counters.refuse(RcIgnored.WRONG_PEER)
-        elif not qp.live or qp.responder is None or qp.requester is None:
+        elif not qp.receives or qp.responder is None:
             counters.refuse(RcIgnored.QP_STATE)
         elif view[0] <= wire.WRITE_ONLY_IMM:
             qp.responder.on_data(view, traffic_class & bth.ECN_MASK == bth.ECN_CE, arrival_ns, now_ns)
+        elif not qp.live or qp.requester is None:
+            counters.refuse(RcIgnored.QP_STATE)
         elif view[0] == wire.ACKNOWLEDGE:
             _, psn, syndrome, named = wire.parse_ack(view)
             qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)

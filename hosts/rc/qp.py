@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
-from mrc_testbed.hosts.common.qpstate import QpInput, QueuePair
+from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, Readable, Terms
+from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes, check_recovery
 from mrc_testbed.hosts.rc.context import RcContext
@@ -16,13 +19,15 @@ from mrc_testbed.hosts.rc.selective_responder import SelectiveResponder
 
 
 class RcQp(QueuePair):
-    """One QP of this endpoint. `requester` and `responder` are there while it is connected."""
+    """One QP of this endpoint. `responder` is there from RTR on, `requester` from RTS on. `domain`: that of its
+    program."""
 
-    __slots__ = ("_context", "_turn", "attributes", "peer", "requester", "responder")
+    __slots__ = ("_context", "_domain", "_remote", "_turn", "_way", "attributes", "peer", "requester", "responder")
 
-    def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes) -> None:
+    def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes, domain: Domain = NO_DOMAIN) -> None:
         super().__init__(attributes.region_bytes)
         self._context = context
+        self._domain = domain
         self._turn: int | None = None
         """Which of the peer's ports it was dealt; it keeps that when it is reset."""
         self.peer = peer
@@ -33,6 +38,11 @@ class RcQp(QueuePair):
 
     def connect(self, remote: RcAttributes) -> None:
         """INIT -> RTR -> RTS with the peer's attributes. Raises `PeerAttributeError` where its recovery is another."""
+        self.learn_peer(remote)
+        self._enable()
+
+    def learn_peer(self, remote: RcAttributes) -> None:
+        """INIT -> RTR. Raises as `connect`."""
         context, local = self._context, self.attributes
         check_recovery(remote.recovery, (context.config.recovery,))
         self.advance(local.qpn, QpInput.LEARN_PEER)
@@ -40,20 +50,44 @@ class RcQp(QueuePair):
         if self._turn is None:
             self._turn = self.peer.next_turn()
         plane, address = self.peer.port_for(source_port, self._turn)
-        way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
-        selective = context.config.selective
-        make_responder = SelectiveResponder if selective else Responder
-        make_requester = SelectiveRequester if selective else Requester
-        self.responder = make_responder(context, local, remote, self.region, way, self.fail)
-        self.requester = make_requester(context, self.peer, local, remote, way, self.fail)
-        self.advance(local.qpn, QpInput.ENABLE_SEND)
+        self._way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
+        self._remote = remote
+        make_responder = SelectiveResponder if context.config.selective else Responder
+        self.responder = make_responder(context, local, remote, self.region, self._domain, self._way, self.fail)
 
-    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
+    def _enable(self) -> Requester:
+        context = self._context
+        make_requester = SelectiveRequester if context.config.selective else Requester
+        self.requester = made = make_requester(context, self.peer, self.attributes, self._remote, self._way, self.fail)
+        self.advance(self.attributes.qpn, QpInput.ENABLE_SEND)
+        return made
+
+    def enable_send(self, psn: int, terms: Terms) -> None:
+        """As of `QueuePair`. Timeout and tries stay those of the endpoint."""
+        if self.state is not QpState.RTR:
+            raise QpStateError(self.attributes.qpn, self.state.value, "enable sending")
+        self.attributes = replace(self.attributes, psn=psn)
+        self._enable().wait_for_peer()
+
+    def post_receives(self, count: int) -> None:
+        """As of `QueuePair`."""
+        if self.responder is not None:
+            self.responder.receives += count
+
+    def close(self) -> None:
+        """As of `QueuePair`."""
+        self.advance(self.attributes.qpn, QpInput.CLOSE)
+        if self.requester is not None:
+            self.requester.stop()
+        if self.responder is not None:
+            self.responder.close()
+
+    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
         """As of `QueuePair`."""
         if self.requester is None or not self.live:
             raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
         self._context.counters.messages_posted += 1
-        self.requester.post(data, address, wr_id, immediate)
+        self.requester.post(data, address, wr_id, immediate, rkey)
 
     def probe(self) -> None:
         """Have the peer acknowledge an empty write, of which the application hears nothing."""
@@ -61,7 +95,7 @@ class RcQp(QueuePair):
             self.requester.probe()
 
     def fail(self, reason: QpFailure) -> None:
-        """RTS -> ERROR: drop what is queued and tell the application."""
+        """As of `QueuePair`."""
         qpn = self.attributes.qpn
         self.advance(qpn, QpInput.FAIL)
         if self.requester is not None:

@@ -22,6 +22,10 @@ class RcIgnored(Enum):
     """A packet in the middle of a message that has not begun, or the beginning of another in one that has not ended."""
     WRONG_LENGTH = "wrong_length"
     """More or fewer bytes than the message has by its DMA length."""
+    NO_RECEIVE = "no_receive"
+    """An immediate for which the program has posted no receive."""
+    OWN_MEMORY = "own_memory"
+    """A program's memory that is registered and cannot be written."""
     ACKS_UNSENT = "acks_unsent"
     OLD_NAK = "old_nak"
     """It asks for what has been acknowledged since."""
@@ -32,6 +36,8 @@ REFUSED_REQUESTS = {
     RcIgnored.REMOTE_ACCESS: (bth.AETH_NAK_REMOTE_ACCESS, QpFailure.PEER_OUTSIDE_REGION),
     RcIgnored.OUT_OF_MESSAGE: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
     RcIgnored.WRONG_LENGTH: (bth.AETH_NAK_INVALID_REQUEST, QpFailure.PEER_INVALID_REQUEST),
+    RcIgnored.NO_RECEIVE: (bth.AETH_NAK_REMOTE_OPERATION, QpFailure.NO_RECEIVE),
+    RcIgnored.OWN_MEMORY: (bth.AETH_NAK_REMOTE_OPERATION, QpFailure.OWN_MEMORY),
 }
 """Requests that end a QP: what the peer is told, and what this side's QP fails with."""
 NAK_FAILURES = {

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.memory import Readable
 from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, unwrap
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
@@ -29,6 +30,8 @@ MOST_OUTSTANDING = STRANGE >> 2
 PROBE = -1
 """`wr_id` of the empty write of a warm-up, whose completion nobody waits for."""
 _NO_LIMIT = 1 << 62
+PATIENCE_NS = 60 * 10**9
+"""How long a QP waits for a first answer of a peer that may not be ready, before it counts tries."""
 
 
 class Requester(DataSender):
@@ -49,6 +52,7 @@ class Requester(DataSender):
         "_only_probes",
         "_outbox",
         "_owed",
+        "_patient_until_ns",
         "_payload_bytes",
         "_rate",
         "_remote_address",
@@ -110,6 +114,7 @@ class Requester(DataSender):
         """When its own rate will have sent what was handed over so far."""
         self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
         self.answered = False
+        self._patient_until_ns = 0
         self.lost_packets = 0
         self.ready = False
         self.wake_ns = NEVER
@@ -126,11 +131,16 @@ class Requester(DataSender):
 
     # --- application ---
 
-    def post(self, data: memoryview, address: int, wr_id: int, immediate: int | None) -> None:
-        """Queue one write."""
+    def wait_for_peer(self) -> None:
+        """The peer may not be ready: count no try until it has answered once, for PATIENCE_NS at most."""
+        self._patient_until_ns = NEVER
+
+    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
+        """Queue one write; without `rkey` into the peer's own region."""
         if wr_id != PROBE:
             self._owed += 1
-        self._outbox.post(Message(data, address, wr_id, immediate, self._payload_bytes))
+        key = self._rkey if rkey is None else rkey
+        self._outbox.post(Message(data, address, key, wr_id, immediate, self._payload_bytes))
         self.wake()
 
     def probe(self) -> None:
@@ -205,6 +215,10 @@ class Requester(DataSender):
         elif self._unasked == ACK_EVERY:
             self._asked(now_ns)
         size = self._emit(buffer, message, index, bits)
+        if not size:
+            self._fail(QpFailure.LOCAL_PROTECTION)
+            self.ready = False
+            return None
         counters.data_sent += 1
         self._context.pacer.charge(self.plane, size, now_ns)
         if self._rate is not None and self._rate.limited:
@@ -231,8 +245,11 @@ class Requester(DataSender):
         self.silence.posted(now_ns)
 
     def _emit(self, buffer: memoryview, message: Message, index: int, bits: int) -> int:
+        """The packet's size; 0 if its payload cannot be read, for then nothing must be sent."""
         offset = index * self._payload_bytes
         payload = message.data[offset : offset + self._payload_bytes]
+        if len(payload) != self._payload_bytes and offset + len(payload) != len(message.data):
+            return 0
         self._context.counters.bytes_sent += len(payload)
         return wire.emit_data(
             buffer,
@@ -246,7 +263,7 @@ class Requester(DataSender):
 
     def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
         """Where the packet at `offset` of its message belongs, if it is one that says so."""
-        return None if offset else (message.address, self._rkey, len(message.data))
+        return None if offset else (message.address, message.rkey, len(message.data))
 
     def _hold_back(self, rate: ReactionPoint, size: int, now_ns: int) -> None:
         """Let the QP's own rate decide when the next packet may go."""
@@ -322,6 +339,8 @@ class Requester(DataSender):
     def _progress(self, now_ns: int) -> None:
         self._tries = 0
         self._since_ns = now_ns
+        if self._patient_until_ns and not self.answered:
+            self.silence.since_ns = now_ns
         if not self._only_probes:
             self.silence.progress(now_ns)
 
@@ -359,7 +378,7 @@ class Requester(DataSender):
         if now_ns < self._since_ns + timeout_ns:
             return self._since_ns + timeout_ns
         self._context.counters.timeouts += 1
-        if not self._only_probes:
+        if not self._only_probes and not self._waits_for_peer(now_ns):
             self._tries += 1
         if self._tries > self._context.config.retries:
             self._fail(QpFailure.RETRY_EXCEEDED)
@@ -367,6 +386,13 @@ class Requester(DataSender):
         self._since_ns = now_ns
         self._resend_all(now_ns)
         return now_ns + timeout_ns
+
+    def _waits_for_peer(self, now_ns: int) -> bool:
+        if self.answered or not self._patient_until_ns:
+            return False
+        if self._patient_until_ns == NEVER:
+            self._patient_until_ns = now_ns + PATIENCE_NS
+        return now_ns < self._patient_until_ns
 
     def _resend_all(self, now_ns: int) -> None:
         """Nothing was acknowledged for too long."""

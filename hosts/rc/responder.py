@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
+from mrc_testbed.hosts.common.memory import Domain, Memory
 from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.psn import HALF, MASK, STRANGE
 from mrc_testbed.hosts.rc import wire
@@ -19,6 +20,9 @@ from mrc_testbed.hosts.rc.dcqcn import PROFILES, scaled
 from mrc_testbed.hosts.rc.reasons import REFUSED_REQUESTS, RcIgnored
 from mrc_testbed.hosts.rc.requester import ACK_EVERY
 
+ANY_NUMBER = 1 << 62
+"""Receives of a QP whose application posts none."""
+
 
 class Responder:
     """Takes in one QP's packets. Sequence numbers as in `mrc_testbed.hosts.common.psn`."""
@@ -26,14 +30,18 @@ class Responder:
     __slots__ = (
         "_ack_queued",
         "_base",
+        "_closed",
         "_completed",
         "_context",
         "_counters",
+        "_domain",
         "_end",
         "_expected",
         "_fail",
         "_gap_told",
         "_initial_psn",
+        "_length",
+        "_memory",
         "_notified_at",
         "_notify_ns",
         "_place",
@@ -44,6 +52,7 @@ class Responder:
         "_since_ack",
         "_way",
         "placed",
+        "receives",
     )
 
     def __init__(
@@ -52,6 +61,7 @@ class Responder:
         local: RcAttributes,
         remote: RcAttributes,
         region: memoryview,
+        domain: Domain,
         way: Way,
         fail: Callable[[QpFailure], None],
     ) -> None:
@@ -65,10 +75,18 @@ class Responder:
         self._region = region
         self._base = local.region_address
         self._rkey = local.rkey
+        self._domain = domain
+        self.receives = ANY_NUMBER
+        """How many more immediates may be delivered."""
+        self._closed = False
         self._expected = 0
         self._place = self._end = -1
-        """Where the next packet of the message in progress belongs in the region, and where the message ends; -1: none
-        is in progress."""
+        """The address of the next packet of the message in progress, and where the message ends; -1: none is in
+        progress."""
+        self._length = 0
+        """Bytes of the message in progress."""
+        self._memory: Memory | None = None
+        """Where it goes; None: into the region."""
         self._completed = 0
         """Messages completed."""
         self._since_ack = 0
@@ -94,6 +112,8 @@ class Responder:
         if offset < 0:
             self._counters.duplicates += 1
             self._queue_ack()
+        elif self._closed:
+            self._counters.refuse(RcIgnored.QP_STATE)
         elif offset:
             self._on_ahead(view, bits, offset, arrival_ns)
         else:
@@ -118,7 +138,9 @@ class Responder:
         if wrong is not None:
             self._refuse(wrong)
             return
-        self._region[place:stop] = view[start:end]
+        if not self._write(self._memory, place, view[start:end]):
+            self._refuse(RcIgnored.OWN_MEMORY)
+            return
         self._place = stop
         self._expected += 1
         self._counters.data_received += 1
@@ -128,7 +150,9 @@ class Responder:
         if ends:
             self._end = -1
             immediate = wire.parse_immediate(view, wire.GO_BACK_N_OVERHEAD) if opcode in wire.HAS_IMMEDIATE else None
-            self._complete(immediate)
+            if not self._complete(immediate, self._length):
+                self._refuse(RcIgnored.NO_RECEIVE)
+                return
         self._count_for_ack(1, bits)
 
     def _begin(self, view: memoryview) -> RcIgnored | None:
@@ -136,22 +160,45 @@ class Responder:
         if self._end >= 0:
             return RcIgnored.OUT_OF_MESSAGE
         address, rkey, length = wire.parse_reth(view)
-        place = address - self._base
-        if rkey != self._rkey or place < 0 or place + length > len(self._region):
-            return RcIgnored.REMOTE_ACCESS
-        self._place, self._end = place, place + length
+        self._memory = None
+        if not self._in_region(rkey, address, length):
+            self._memory = self._domain.find(rkey, address, length)
+            if self._memory is None:
+                return RcIgnored.REMOTE_ACCESS
+        self._place, self._end, self._length = address, address + length, length
         return None
+
+    def _in_region(self, rkey: int, address: int, size: int) -> bool:
+        at = address - self._base
+        return rkey == self._rkey and at >= 0 and at + size <= len(self._region)
+
+    def _write(self, memory: Memory | None, address: int, data: memoryview) -> bool:
+        """Place `data`; `memory` None: in the region. False if it cannot be placed."""
+        if memory is not None:
+            return memory.write(address, data)
+        at = address - self._base
+        self._region[at : at + len(data)] = data
+        return True
 
     def _continue(self) -> RcIgnored | None:
         return RcIgnored.OUT_OF_MESSAGE if self._end < 0 else None
 
-    def _complete(self, immediate: int | None) -> None:
-        """A message, and every one before it, is whole."""
+    def _complete(self, immediate: int | None, length: int) -> bool:
+        """A message of `length` bytes, and every one before it, is whole. False if it needs a receive, and there is
+        none."""
         self._completed = self._completed + 1 & MASK
         if immediate is not None:
+            if not self.receives:
+                return False
+            self.receives -= 1
             self._counters.immediates += 1
             self._counters.wimm_delivered += 1
-            self._context.events.append(ImmediateDelivered(self._qpn, immediate, self._completed))
+            self._context.events.append(ImmediateDelivered(self._qpn, immediate, self._completed, length))
+        return True
+
+    def close(self) -> None:
+        """Take nothing new, and go on to acknowledge what has come."""
+        self._closed = True
 
     def _note_mark(self, now_ns: int) -> None:
         """Congestion on the way: tell the sender, but not more often than its profile says."""

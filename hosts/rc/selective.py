@@ -129,7 +129,7 @@ class SelectiveRequester(Requester):
         )
 
     def _reth(self, message: Message, offset: int) -> tuple[int, int, int] | None:
-        return message.address + offset, self._rkey, len(message.data)
+        return message.address + offset, message.rkey, len(message.data)
 
     # --- hearing ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mrc_testbed.hosts.common.events import QpFailure
+from mrc_testbed.hosts.common.memory import Domain, Memory
 from mrc_testbed.hosts.common.psn import MASK
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes
@@ -24,14 +25,16 @@ class SelectiveResponder(Responder):
         local: RcAttributes,
         remote: RcAttributes,
         region: memoryview,
+        domain: Domain,
         way: Way,
         fail: Callable[[QpFailure], None],
     ) -> None:
-        super().__init__(context, local, remote, region, way, fail)
+        super().__init__(context, local, remote, region, domain, way, fail)
         self._arrived = 0
         """Bit i: expected + i has come (bit 0 never is)."""
-        self._ends: dict[int, int | None] = {}
-        """Last packets of messages that have come, at or above expected: sequence number -> immediate."""
+        self._ends: dict[int, tuple[int | None, int]] = {}
+        """Last packets of messages that have come, at or above expected: sequence number -> immediate, bytes of the
+        message."""
 
     def _on_ahead(self, view: memoryview, bits: int, offset: int, arrival_ns: int) -> None:
         """A packet is missing: keep this one, and name it."""
@@ -55,28 +58,34 @@ class SelectiveResponder(Responder):
         self._expected = first + run
         if self._ends:
             for seq in range(first, first + run):
-                if seq in self._ends:
-                    self._complete(self._ends.pop(seq))
+                if seq in self._ends and not self._complete(*self._ends.pop(seq)):
+                    self._refuse(RcIgnored.NO_RECEIVE)
+                    return
         self._count_for_ack(run, bits)
 
     def _take_in(self, view: memoryview, seq: int, arrival_ns: int) -> bool:
         """Place one packet; False when it cannot be, which ends the QP."""
         address, rkey, length = wire.parse_reth(view)
         start, end = wire.payload_bounds(view, wire.SELECTIVE_OVERHEAD)
-        place = address - self._base
-        stop = place + end - start
-        if rkey != self._rkey or place < 0 or stop > len(self._region):
-            self._refuse(RcIgnored.REMOTE_ACCESS)
-            return False
-        if end - start > length:
+        size = end - start
+        memory: Memory | None = None
+        if not self._in_region(rkey, address, size):
+            memory = self._domain.find(rkey, address, size)
+            if memory is None:
+                self._refuse(RcIgnored.REMOTE_ACCESS)
+                return False
+        if size > length:
             self._refuse(RcIgnored.WRONG_LENGTH)
             return False
         opcode = view[0]
         if opcode in wire.ENDS_MESSAGE:
             has_immediate = opcode in wire.HAS_IMMEDIATE
-            self._ends[seq] = wire.parse_immediate(view, wire.SELECTIVE_OVERHEAD) if has_immediate else None
-        self._region[place:stop] = view[start:end]
+            immediate = wire.parse_immediate(view, wire.SELECTIVE_OVERHEAD) if has_immediate else None
+            self._ends[seq] = immediate, length
+        if not self._write(memory, address, view[start:end]):
+            self._refuse(RcIgnored.OWN_MEMORY)
+            return False
         self._counters.data_received += 1
-        self._counters.bytes_delivered += stop - place
-        self.placed.note(stop - place, arrival_ns)
+        self._counters.bytes_delivered += size
+        self.placed.note(size, arrival_ns)
         return True
