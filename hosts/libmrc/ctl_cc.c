@@ -20,7 +20,7 @@ static struct ctl_cc present(const struct ctl_profiles *profiles, uint64_t id)
     return place && place->head.state != MRC_CTL_PROFILE_INIT ? *place : (struct ctl_cc){.head.id = id};
 }
 
-static int allowed(const struct ctl_cc *profile, enum mrc_ctl_profile_state next, int mask)
+static int allowed(const struct ctl_cc *profile, enum mrc_ctl_profile_state next, int mask, bool used)
 {
     enum mrc_ctl_profile_state now = profile->head.state;
 
@@ -30,7 +30,7 @@ static int allowed(const struct ctl_cc *profile, enum mrc_ctl_profile_state next
         return EINVAL;
     if (now == MRC_CTL_PROFILE_ONLINE && mask & MRC_CTL_CC_PROFILE_ALGORITHM)
         return EINVAL;
-    if (profile->head.id == CTL_OWN_PROFILE && next != MRC_CTL_PROFILE_ONLINE)
+    if (next != MRC_CTL_PROFILE_ONLINE && (profile->head.id == CTL_OWN_PROFILE || used))
         return EBUSY;
     if (now == MRC_CTL_PROFILE_OFFLINE && next == MRC_CTL_PROFILE_ONLINE && !(mask & MRC_CTL_CC_PROFILE_CONFIG))
         return EINVAL;
@@ -45,17 +45,18 @@ static int set_algorithm(struct ctl_cc *profile, const char *name)
     return 0;
 }
 
-int ctl_cc_modify(struct ctl_profiles *profiles, uint64_t id, const struct mrc_ctl_cc_profile_attr *attr, int mask)
+int ctl_cc_modify(struct ctl_profiles *profiles, uint64_t id, const struct mrc_ctl_cc_profile_attr *attr, int mask,
+                  bool used)
 {
     struct ctl_cc *place = place_of(profiles, id), profile = present(profiles, id);
+    enum mrc_ctl_profile_state next;
     int error;
 
     if (mask & ~KNOWN)
         return mask & MRC_CTL_CC_PROFILE_VENDOR_CFG ? ENOTSUP : EINVAL;
-    enum mrc_ctl_profile_state next;
     error = ctl_life(profile.head.state, attr->profile_state, attr->cur_profile_state, mask, &next);
     if (!error)
-        error = allowed(&profile, next, mask);
+        error = allowed(&profile, next, mask, used);
     if (!error && mask & MRC_CTL_CC_PROFILE_ALGORITHM)
         error = set_algorithm(&profile, attr->algorithm);
     if (error)

@@ -98,7 +98,7 @@ static int get_fields(struct mrc_ctl_ev_profile_attr *attr)
 }
 
 /* Whether a call may touch what it does of a profile that will be `next`. */
-static int allowed(const struct ctl_ev *profile, enum mrc_ctl_profile_state next, int mask)
+static int allowed(const struct ctl_ev *profile, enum mrc_ctl_profile_state next, int mask, bool used)
 {
     enum mrc_ctl_profile_state now = profile->head.state;
 
@@ -108,7 +108,9 @@ static int allowed(const struct ctl_ev *profile, enum mrc_ctl_profile_state next
         return EINVAL;
     if (now == MRC_CTL_PROFILE_ONLINE && mask & OFFLINE_ONLY)
         return EINVAL;
-    return profile->head.id == CTL_OWN_PROFILE && next != MRC_CTL_PROFILE_ONLINE ? EBUSY : 0;
+    if (next != MRC_CTL_PROFILE_ONLINE && (profile->head.id == CTL_OWN_PROFILE || used))
+        return EBUSY;
+    return 0;
 }
 
 static int check_online(const struct ctl_profiles *profiles, const struct ctl_ev *profile)
@@ -128,7 +130,7 @@ static int store(struct ctl_profiles *profiles, const struct ctl_ev *profile)
 }
 
 int ctl_ev_modify(struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev_profile_attr *attr, int mask,
-                  uint32_t ev_count)
+                  uint32_t ev_count, bool used)
 {
     struct ctl_ev profile = present(profiles, id);
     enum mrc_ctl_profile_state next;
@@ -138,7 +140,7 @@ int ctl_ev_modify(struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev_
         return mask & MRC_CTL_EV_PROFILE_VENDOR_CFG ? ENOTSUP : EINVAL;
     error = ctl_life(profile.head.state, attr->profile_state, attr->cur_profile_state, mask, &next);
     if (!error)
-        error = allowed(&profile, next, mask);
+        error = allowed(&profile, next, mask, used);
     if (!error)
         error = check_values(attr, mask, ev_count);
     if (!error)

@@ -8,8 +8,8 @@
 #define CTL_MOST_FIELDS 32
 #define CTL_EV_BITS 32 /* of our EVs, in packets and in what a controller names them by */
 
-/* Whether these fields can stand in packets as `widths` say. E2BIG: more fields than `widths`, or one that is wider than
-   its own. EINVAL: a value outside its field. */
+/* Whether these fields can stand in packets as `widths` say. E2BIG: more fields than `widths`, or one that is wider
+   than its own. EINVAL: a value outside its field. */
 int ctl_fields_fit(const struct mrc_ctl_ev_fmt_field *widths, int width_count, const struct mrc_ctl_ev_field *fields,
                    int field_count);
 

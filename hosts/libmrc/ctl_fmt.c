@@ -108,7 +108,8 @@ static int allowed(const struct ctl_fmt *profile, enum mrc_ctl_profile_state nex
         return EINVAL;
     if (next == MRC_CTL_PROFILE_INIT && mask & CONTENTS)
         return EINVAL;
-    if (profile->head.state == MRC_CTL_PROFILE_INIT && next != profile->head.state && !(mask & MRC_CTL_EV_FMT_PROFILE_MODE))
+    if (profile->head.state == MRC_CTL_PROFILE_INIT && next != MRC_CTL_PROFILE_INIT &&
+        !(mask & MRC_CTL_EV_FMT_PROFILE_MODE))
         return EINVAL;
     return 0;
 }

@@ -3,7 +3,7 @@
    or an errno, and change nothing if they fail. Not locked.
 
    A profile whose number nobody has used is in INIT, and takes no place. Of each kind number 0 is ONLINE from the
-   beginning and cannot be taken down: it is what the endpoint does by itself, and every QP's unless it names another. */
+   beginning and cannot be taken down: it is what the endpoint does by itself, and what QPs use that name no other. */
 #ifndef LIBMRC_CTL_PROFILES_H
 #define LIBMRC_CTL_PROFILES_H
 
@@ -63,21 +63,22 @@ int ctl_fmt_modify(struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev
 int ctl_fmt_query(const struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev_fmt_profile_attr *attr, int mask);
 
 /* Without the EVs' states, which are the daemon's: the caller sees to EV_OP, of which these check only that the
-   profile can have it. `ev_count`: EVs of the endpoint. */
+   profile can have it. `ev_count`: EVs of the endpoint. `used`: a QP names the profile. */
 int ctl_ev_modify(struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev_profile_attr *attr, int mask,
-                  uint32_t ev_count);
+                  uint32_t ev_count, bool used);
 int ctl_ev_query(const struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_ev_profile_attr *attr, int mask,
                  uint32_t ev_count);
 
-int ctl_cc_modify(struct ctl_profiles *profiles, uint64_t id, const struct mrc_ctl_cc_profile_attr *attr, int mask);
+int ctl_cc_modify(struct ctl_profiles *profiles, uint64_t id, const struct mrc_ctl_cc_profile_attr *attr, int mask,
+                  bool used);
 int ctl_cc_query(const struct ctl_profiles *profiles, uint64_t id, struct mrc_ctl_cc_profile_attr *attr, int mask);
 
 /* The fields of the endpoint's own EVs: nothing, plane, uplink, and the UDP source port, which is each QP's. */
 #define CTL_OWN_FIELDS 4
 extern const struct mrc_ctl_ev_field ctl_own_fields[CTL_OWN_FIELDS];
 
-/* The EV that the endpoint knows as `path`, plane x 256 + uplink: written with UDP source port 0, read whatever that is.
-   ctl_ev_path: -1 if there can be no such EV. */
+/* The EV that the endpoint knows as `path`, plane x 256 + uplink: written with UDP source port 0, read whatever that
+   is. ctl_ev_path: -1 if there can be no such EV. */
 void ctl_ev_write(struct mrc_ctl_ev *ev, uint32_t path);
 int ctl_ev_path(const struct mrc_ctl_ev *ev);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EV probes: a batch is sent, and its answers are waited for. */
+#include "ctl_calls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS 1000000000LL
+#define MILLISECOND_NS 1000000LL
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+void ctl_on_probed(struct mt_connection *connection, const struct mt_probed *record)
+{
+    (void)connection;
+    ctl_batch_answer(ctl_state.batches, record->token, record->port, record->rtt_ns);
+}
+
+/* From this host, which may go without saying, to another. */
+static int check_gids(const struct mt_connection *connection, const struct mrc_ctl_ep_req *requests, int count)
+{
+    static const uint8_t none[16];
+
+    for (int index = 0; index < count; index++) {
+        const uint8_t *from = requests[index].sgid.raw, *to = requests[index].dgid.raw;
+        if (memcmp(from, none, sizeof none) && memcmp(from, connection->hello.gid, sizeof none))
+            return EINVAL;
+        if (!memcmp(to, none, sizeof none) || !memcmp(to, connection->hello.gid, sizeof none))
+            return EINVAL;
+    }
+    return 0;
+}
+
+static void write_probe(union mt_record *record, const struct ctl_batch *batch, int index)
+{
+    const struct mrc_ctl_ep_req *request = &batch->requests[index];
+
+    *record = (union mt_record){.probe = {.kind = MT_PROBE, .ev = ctl_ev_path(&request->req_ev)}};
+    record->probe.token = batch->first_token + index;
+    memcpy(record->probe.dgid, request->dgid.raw, sizeof record->probe.dgid);
+}
+
+static int send_probes(struct mt_connection *connection, const struct ctl_batch *batch)
+{
+    union mt_record records[MT_MOST_POSTS];
+    int error = 0;
+
+    for (int sent = 0; sent < batch->count && !error;) {
+        unsigned count = 0;
+        while (count < MT_MOST_POSTS && sent < batch->count)
+            write_probe(&records[count++], batch, sent++);
+        error = mt_send(connection, records, count);
+    }
+    return error;
+}
+
+static int wait_for_answers(struct mt_connection *connection, const struct ctl_batch *batch, uint32_t timeout_ns)
+{
+    int64_t deadline = now_ns() + timeout_ns;
+
+    for (;;) {
+        int64_t left;
+        int error;
+        mt_drain(connection);
+        if (batch->answered == batch->count)
+            return 0;
+        error = mt_usable(connection);
+        if (error)
+            return error;
+        left = deadline - now_ns();
+        if (left <= 0)
+            return ETIMEDOUT;
+        mt_wait(connection, (left + MILLISECOND_NS - 1) / MILLISECOND_NS);
+    }
+}
+
+static void unlink_batch(const struct ctl_batch *batch)
+{
+    struct ctl_batch **place = &ctl_state.batches;
+
+    while (*place != batch)
+        place = &(*place)->next;
+    *place = batch->next;
+}
+
+/* Locked. 0 or errno. */
+static int exchange(struct mt_connection *connection, struct ctl_batch *batch, uint32_t timeout_ns)
+{
+    int error = check_gids(connection, batch->requests, batch->count);
+
+    if (error)
+        return error;
+    batch->first_token = connection->last_token + 1;
+    connection->last_token += batch->count;
+    batch->next = ctl_state.batches;
+    ctl_state.batches = batch;
+    error = send_probes(connection, batch);
+    if (!error)
+        error = wait_for_answers(connection, batch, timeout_ns);
+    unlink_batch(batch);
+    return error;
+}
+
+int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc, uint8_t traffic_class, enum mrc_ctl_ep_op_type op,
+                               struct mrc_ctl_ep_req *requests, int count, uint32_t timeout_ns,
+                               struct mrc_ctl_ep_rsp *answers, int *answered)
+{
+    struct ctl_batch batch;
+    int error;
+
+    (void)traffic_class; /* probes go in the class of all probes */
+    if (!mrc || !answered || count < 0 || (count && (!requests || !answers)))
+        return mt_fail(EINVAL);
+    *answered = 0;
+    if (op != MRC_CTL_EP_OP_EV_PROBE)
+        return mt_fail(op == MRC_CTL_EP_OP_PORT_STATUS_UPDATE ? ENOTSUP : EINVAL);
+    error = ctl_batch_begin(&batch, requests, count, answers);
+    if (error)
+        return mt_fail(error);
+    error = ctl_enter(ctl_connection(mrc));
+    if (!error) {
+        error = exchange(ctl_connection(mrc), &batch, timeout_ns);
+        mt_unlock();
+    }
+    *answered = batch.answered;
+    ctl_batch_end(&batch);
+    return mt_fail(error);
+}
