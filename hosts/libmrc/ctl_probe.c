@@ -3,6 +3,7 @@
 #include "ctl_calls.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,6 +39,35 @@ static int check_gids(const struct mt_connection *connection, const struct mrc_c
     return 0;
 }
 
+/* The daemon replies to a probe only to refuse it. */
+static void expect_refusals(struct mt_connection *connection, const struct ctl_batch *batch, struct mt_waiter *waiters,
+                            union mt_record *refusal)
+{
+    for (int index = 0; index < batch->count; index++) {
+        waiters[index] = (struct mt_waiter){
+            .next = connection->waiters, .token = batch->first_token + index, .reply = refusal};
+        connection->waiters = &waiters[index];
+    }
+}
+
+static void expect_no_more(struct mt_connection *connection, const struct ctl_batch *batch)
+{
+    struct mt_waiter **place = &connection->waiters;
+
+    while (*place)
+        if ((*place)->token - batch->first_token < (uint64_t)batch->count)
+            *place = (*place)->next;
+        else
+            place = &(*place)->next;
+}
+
+static int error_in(const struct mt_reply *refusal)
+{
+    if (refusal->error && refusal->text[0])
+        mt_say("%.*s", MT_TEXT_BYTES, refusal->text);
+    return refusal->error;
+}
+
 static void write_probe(union mt_record *record, const struct ctl_batch *batch, int index)
 {
     const struct mrc_ctl_ep_req *request = &batch->requests[index];
@@ -61,7 +91,8 @@ static int send_probes(struct mt_connection *connection, const struct ctl_batch 
     return error;
 }
 
-static int wait_for_answers(struct mt_connection *connection, const struct ctl_batch *batch, uint32_t timeout_ns)
+static int wait_for_answers(struct mt_connection *connection, const struct ctl_batch *batch, uint32_t timeout_ns,
+                            const struct mt_reply *refusal)
 {
     int64_t deadline = now_ns() + timeout_ns;
 
@@ -72,6 +103,8 @@ static int wait_for_answers(struct mt_connection *connection, const struct ctl_b
         if (batch->answered == batch->count)
             return 0;
         error = mt_usable(connection);
+        if (!error)
+            error = error_in(refusal);
         if (error)
             return error;
         left = deadline - now_ns();
@@ -93,18 +126,23 @@ static void unlink_batch(const struct ctl_batch *batch)
 /* Locked. 0 or errno. */
 static int exchange(struct mt_connection *connection, struct ctl_batch *batch, uint32_t timeout_ns)
 {
-    int error = check_gids(connection, batch->requests, batch->count);
+    struct mt_waiter *waiters = calloc(batch->count ? batch->count : 1, sizeof *waiters);
+    union mt_record refusal = {.reply = {.error = 0}};
+    int error;
 
-    if (error)
-        return error;
+    if (!waiters)
+        return ENOMEM;
     batch->first_token = connection->last_token + 1;
     connection->last_token += batch->count;
     batch->next = ctl_state.batches;
     ctl_state.batches = batch;
+    expect_refusals(connection, batch, waiters, &refusal);
     error = send_probes(connection, batch);
     if (!error)
-        error = wait_for_answers(connection, batch, timeout_ns);
+        error = wait_for_answers(connection, batch, timeout_ns, &refusal.reply);
+    expect_no_more(connection, batch);
     unlink_batch(batch);
+    free(waiters);
     return error;
 }
 
@@ -112,6 +150,7 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc, uint8_t traffic_class, e
                                struct mrc_ctl_ep_req *requests, int count, uint32_t timeout_ns,
                                struct mrc_ctl_ep_rsp *answers, int *answered)
 {
+    struct mt_connection *connection;
     struct ctl_batch batch;
     int error;
 
@@ -119,17 +158,19 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc, uint8_t traffic_class, e
     if (!mrc || !answered || count < 0 || (count && (!requests || !answers)))
         return mt_fail(EINVAL);
     *answered = 0;
-    if (op != MRC_CTL_EP_OP_EV_PROBE)
-        return mt_fail(op == MRC_CTL_EP_OP_PORT_STATUS_UPDATE ? ENOTSUP : EINVAL);
-    error = ctl_batch_begin(&batch, requests, count, answers);
+    connection = ctl_connection(mrc);
+    error = ctl_enter(connection);
     if (error)
         return mt_fail(error);
-    error = ctl_enter(ctl_connection(mrc));
-    if (!error) {
-        error = exchange(ctl_connection(mrc), &batch, timeout_ns);
-        mt_unlock();
-    }
+    if (op != MRC_CTL_EP_OP_EV_PROBE)
+        return ctl_leave(op == MRC_CTL_EP_OP_PORT_STATUS_UPDATE ? ENOTSUP : EINVAL);
+    error = check_gids(connection, requests, count);
+    if (!error)
+        error = ctl_batch_begin(&batch, requests, count, answers);
+    if (error)
+        return ctl_leave(error);
+    error = exchange(connection, &batch, timeout_ns);
     *answered = batch.answered;
     ctl_batch_end(&batch);
-    return mt_fail(error);
+    return ctl_leave(error);
 }
