@@ -68,6 +68,8 @@ class TransportLoop:
             session.take_reports(now_ns)
         if session.gateway is not None:
             session.gateway.pump(now_ns)
+        if session.verbs is not None:
+            session.verbs.pump(now_ns)
         if now_ns >= session.next_tick_ns:
             session.tick(now_ns)
 
@@ -84,8 +86,10 @@ class TransportLoop:
         for at_ns in (self._driven.next_timeout(), self._resume_ns):
             if at_ns is not None and at_ns < next_ns:
                 next_ns = at_ns
-        gateway = self._session.gateway
-        return next_ns if gateway is None else min(next_ns, gateway.next_ns(self._clock()))
+        session = self._session
+        if session.verbs is not None:
+            next_ns = min(next_ns, session.verbs.next_ns())
+        return next_ns if session.gateway is None else min(next_ns, session.gateway.next_ns(self._clock()))
 
     def _hand_on(self, now_ns: int) -> None:
         while (event := self._driven.poll_event()) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrc_testbed.hosts.control import CommandError, Fields, number_in, text_in
@@ -29,14 +29,37 @@ class Network:
     shorter."""
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
+    disabled: set[int] = field(default_factory=set)
+    """Planes whose port a controller has taken out of use."""
+    without_carrier: set[int] = field(default_factory=set)
+    """Planes whose port has none."""
 
     def follow_ports(self, now_ns: int) -> None:
         """Tell the endpoint which ports have lost or found their carrier."""
         for plane, up in self.carrier.changes():
             if up:
-                self.endpoint.port_up(plane, now_ns)
+                self.without_carrier.discard(plane)
             else:
-                self.endpoint.port_down(plane, now_ns)
+                self.without_carrier.add(plane)
+            if plane not in self.disabled:
+                self._step_port(plane, up, now_ns)
+
+    def switch_port(self, plane: int, enabled: bool, now_ns: int) -> None:
+        """A controller takes a port out of use, whatever its carrier, or gives it back."""
+        if enabled == (plane not in self.disabled):
+            return
+        if enabled:
+            self.disabled.discard(plane)
+        else:
+            self.disabled.add(plane)
+        if plane not in self.without_carrier:
+            self._step_port(plane, enabled, now_ns)
+
+    def _step_port(self, plane: int, up: bool, now_ns: int) -> None:
+        if up:
+            self.endpoint.port_up(plane, now_ns)
+        else:
+            self.endpoint.port_down(plane, now_ns)
 
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""

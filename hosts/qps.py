@@ -97,6 +97,15 @@ class NamedQps:
             self._endpoint.destroy_qp(qp.qpn)
             del self.by_name[qp.name], self.names[qp.qpn]
 
+    def adopt(self, qpn: int, name: str, peer: int) -> None:
+        """A program's QP is connected; its name is no other's."""
+        self.by_name[name] = NamedQp(name, peer, qpn, 0)
+        self.names[qpn] = name
+
+    def disown(self, qpn: int) -> None:
+        """A program's QP is gone."""
+        del self.by_name[self.names.pop(qpn)]
+
     def unconnected(self) -> list[str]:
         """Names of those that no `connect` has named."""
         return [qp.name for qp in self.by_name.values() if qp.remote_address is None]

@@ -26,6 +26,8 @@ from mrc_testbed.hosts.qps import NamedQp, NamedQps, QpTransport
 from mrc_testbed.hosts.reports import describe, describe_report
 from mrc_testbed.hosts.stream import GRAIN_NS
 from mrc_testbed.hosts.udp import Lateness
+from mrc_testbed.hosts.verbs.opening import open_verbs
+from mrc_testbed.hosts.verbs.server import ProgramServer
 from mrc_testbed.hosts.warmup import WarmUp
 from mrc_testbed.hosts.wiring import KernelWiring, Wiring
 
@@ -70,12 +72,16 @@ class Session:
         self.program: Program | None = None
         self.gateway: Gateway | None = None
         """Carries the IP packets of programs, where there are some."""
+        self.verbs: ProgramServer | None = None
+        """Serves programs that are written for MRC NICs."""
         self.running = True
         self._commands: dict[str, Callable[[Request, int], Fields | None]] = {
             "configure": self._configure,
             "open_qps": self._open_qps,
             "connect_qps": self._connect_qps,
             "open_gateway": self._open_gateway,
+            "open_verbs": self._open_verbs,
+            "close_verbs": self._close_verbs,
             "reset_qps": self._reset_qps,
             "destroy_qps": self._destroy_qps,
             "deny": self._deny,
@@ -114,6 +120,8 @@ class Session:
     def take_event(self, event: object, now_ns: int) -> None:
         """Pass on what the endpoint reports: to the program, or to the runner."""
         match event:
+            case _ if self.verbs is not None and self.verbs.take_event(event):
+                pass
             case ImmediateDelivered():
                 qp = self._qps.names[event.qpn]
                 if self.gateway is not None and self.gateway.immediate(qp, event.immediate):
@@ -169,6 +177,8 @@ class Session:
 
     def _counters(self) -> Fields:
         carried = self.gateway.counters() if self.gateway is not None else {}
+        if self.verbs is not None:
+            carried |= self.verbs.counters()
         return {**self._configured().counters(), **carried, "cpu_ns": self._cpu_ns()}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
@@ -205,6 +215,18 @@ class Session:
             raise CommandError("there is a gateway already")
         qps = QpTransport(network.endpoint, self._qps.by_name, network.peers)
         self.gateway = open_gateway(request, qps, network.rtt_ns)
+        return {}
+
+    def _open_verbs(self, request: Request, now_ns: int) -> Fields:
+        network = self._configured()
+        if self.verbs is not None:
+            raise CommandError("verbs are served already")
+        self.verbs = open_verbs(request, network, self._qps, self.report)
+        return {}
+
+    def _close_verbs(self, request: Request, now_ns: int) -> Fields:
+        if self.verbs is not None:
+            self.verbs.close(now_ns)
         return {}
 
     def _reset_qps(self, request: Request, now_ns: int) -> Fields:

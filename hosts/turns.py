@@ -51,9 +51,11 @@ class Turns:
             loop.advance(monotonic_ns())
             loop.transmit()
             self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
-            wakes_by, gateway = loop.wakes_by(), self._session.gateway
+            wakes_by, gateway, verbs = loop.wakes_by(), self._session.gateway, self._session.verbs
             if gateway is not None:
                 wakes_by = (*wakes_by, *gateway.wakes_by)
+            if verbs is not None:
+                wakes_by = (*wakes_by, *verbs.wakes_by)
             if wakes_by != self._wakes_by:
                 self._watch_sockets(wakes_by)
         self._watch_control()

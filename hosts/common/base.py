@@ -156,9 +156,9 @@ class EndpointBase(Generic[ContextT, QpT]):
         """Let `count` more writes with immediate in."""
         self._qp(qpn).post_receives(count)
 
-    def fail_qp(self, qpn: int) -> None:
-        """Any state but RESET -> ERROR, because its program says so."""
-        self._qp(qpn).fail(QpFailure.BY_PROGRAM)
+    def fail_qp(self, qpn: int, reason: QpFailure) -> None:
+        """Any state but RESET -> ERROR, because of its program."""
+        self._qp(qpn).fail(reason)
 
     def close_qp(self, qpn: int) -> bool:
         """The program has destroyed the QP, or ended: send nothing more, and take nothing new. True if the QP stays for

@@ -58,7 +58,8 @@ class Terms:
 
     `remote_qpn` and `remote_psn`: the peer's QP and the PSN of its first packet. `mtu` in bytes, the smaller of both
     sides holds. `timeout`: 1.024 us x 2^timeout, never below the endpoint's own. `linear` and `exponential`: tries.
-    `mpr`, `max_wimm`: of this side; those of the peer with `_dest`, in units of 128 PSNs and in writes with immediate.
+    `mpr` in units of 128 PSNs and `max_wimm` in writes with immediate: what this side may have open at the peer; an
+    `mpr` above the endpoint's own counts as that.
     """
 
     remote_qpn: int
@@ -68,7 +69,6 @@ class Terms:
     linear: int | None = None
     exponential: int | None = None
     mpr: int | None = None
-    mpr_dest: int | None = None
     max_wimm: int | None = None
-    max_wimm_dest: int | None = None
-    trim_nack_dest: bool = True
+    trim_nack: bool = True
+    """The peer understands NACKs of trimmed packets."""

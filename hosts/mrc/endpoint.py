@@ -28,6 +28,8 @@ from mrc_testbed.hosts.mrc.receiver import ANY_NUMBER, Receiver
 
 FIRST_QPN = 0x10
 """0 to 2 have fixed meanings (2: endpoint operations)."""
+MOST_WIMM = (1 << 15) - 1
+"""RQMSNs are compared in half of their 16 bits."""
 REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 _TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
@@ -78,10 +80,10 @@ class Endpoint(EndpointBase[Context, Qp]):
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
         at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
         own = self._attributes(qpn, 0, 0)
-        local = replace(own, mpr=min(terms.mpr or own.mpr, own.mpr), max_wimm=terms.max_wimm or own.max_wimm)
         mtu = min(terms.mtu, own.mtu)
         remote = replace(own, qpn=terms.remote_qpn, psn=terms.remote_psn, mtu=mtu, rkey=0, port_mask=0)
-        qp = Qp(self._context, self._peer(peer), local, domain)
+        # It is the receives posted that bound the immediates, and the peer may have been told any number.
+        qp = Qp(self._context, self._peer(peer), replace(own, max_wimm=MOST_WIMM), domain)
         qp.learn_peer(receiving(remote, terms))
         qp.post_receives(-ANY_NUMBER)
         self._qps[qpn] = qp
@@ -166,6 +168,16 @@ class Endpoint(EndpointBase[Context, Qp]):
         for path in target.paths:
             if path.state is not EvState.DENIED:
                 target.prober.probe(path, now_ns)
+
+    def ask_path(self, peer: int, path: PathId, now_ns: int) -> int:
+        """Send one EV probe for a controller, whatever the state of the EV; returns the id that its `PathAnswered` has.
+        Raises `UnknownPathError`."""
+        target = self._peer(peer)
+        return target.prober.ask(target.find([path])[0], now_ns)
+
+    def ev_states(self, peer: int) -> list[tuple[PathId, EvState]]:
+        """Every EV to `peer` and its state."""
+        return [((path.plane, path.uplink), path.state) for path in self._peer(peer).paths]
 
     def agree_on_base_rtt(self, base_ns: int) -> None:
         """What all hosts take for a round trip without queues (`base_rtt` of NSCC, API), ns."""

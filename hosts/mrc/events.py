@@ -57,4 +57,14 @@ class FloorHeld:
     trigger: str
 
 
-Event = QpEvent | EvChanged | PlaneChanged | FloorHeld | PortChanged
+@dataclass(slots=True)
+class PathAnswered:
+    """The EV probe that a controller asked for has come back. `request_id`: as `Endpoint.ask_path` returned it."""
+
+    peer: int
+    plane: int
+    request_id: int
+    rtt_ns: int
+
+
+Event = PathAnswered | QpEvent | EvChanged | PlaneChanged | FloorHeld | PortChanged

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.context import Context
+from mrc_testbed.hosts.mrc.events import PathAnswered
 from mrc_testbed.hosts.mrc.paths import Path
 from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.mrc.views import PeerView
@@ -46,7 +47,18 @@ class _Suspect:
 class Prober:
     """Sends EV probes to one peer and judges the answers."""
 
-    __slots__ = ("_context", "_heap", "_next_id", "_peer", "_pending", "_successes", "_suspects", "_timing", "wake_ns")
+    __slots__ = (
+        "_asked",
+        "_context",
+        "_heap",
+        "_next_id",
+        "_peer",
+        "_pending",
+        "_successes",
+        "_suspects",
+        "_timing",
+        "wake_ns",
+    )
 
     def __init__(self, peer: PeerView, context: Context, timing: Timing) -> None:
         self._peer = peer
@@ -59,6 +71,8 @@ class Prober:
         self._pending: dict[int, tuple[Path, int]] = {}
         """Request id -> path, when sent."""
         self._next_id = 0
+        self._asked: set[int] = set()
+        """Requests of a controller, which hears of their answers."""
         self.wake_ns = NEVER
 
     def probe(self, path: Path, now_ns: int) -> int:
@@ -70,6 +84,13 @@ class Prober:
             del self._pending[next(iter(self._pending))]
         self._context.send_control(path, self._emit, (request_id,))
         self._context.counters.probes_sent += 1
+        return request_id
+
+    def ask(self, path: Path, now_ns: int) -> int:
+        """Send one for a controller: its answer is a `PathAnswered`. Returns the request id."""
+        request_id = self.probe(path, now_ns)
+        self._asked &= self._pending.keys()
+        self._asked.add(request_id)
         return request_id
 
     def _emit(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
@@ -149,6 +170,10 @@ class Prober:
         self._timing.sample(arrival_ns - sent_ns, arrival_ns)
         self._peer.reverse.learn(path)
         self._peer.ports.on_probe_answer(path.plane, sent_ns, now_ns)
+        if request_id in self._asked:
+            self._asked.discard(request_id)
+            answered = PathAnswered(self._peer.number, path.plane, request_id, arrival_ns - sent_ns)
+            self._context.events.append(answered)
         suspect = self._suspects.get(path)
         if suspect is not None and suspect.request_id == request_id:
             self._succeed(suspect, sent_ns, marked, now_ns)

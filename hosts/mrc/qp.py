@@ -69,6 +69,7 @@ class Qp(QueuePair):
         self._step(QpInput.CLOSE)
         if hasattr(self, "sender"):
             self.sender.stop()
+            self.sender.silence.idle()
         self.receiver.close()
 
     def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
@@ -128,10 +129,10 @@ def sending(local: QpAttributes, psn: int, terms: Terms) -> QpAttributes:
 
 
 def receiving(remote: QpAttributes, terms: Terms) -> QpAttributes:
-    """The peer's attributes as a program tells them, up to RTR or later. `mpr`, `max_wimm`: of the peer."""
+    """The peer's attributes as a program tells them, up to RTR or later."""
     return replace(
         remote,
-        mpr=terms.mpr_dest or remote.mpr,
-        max_wimm=terms.max_wimm_dest or remote.max_wimm,
-        trim_nack=remote.trim_nack and terms.trim_nack_dest,
+        mpr=min(terms.mpr or remote.mpr, remote.mpr),
+        max_wimm=terms.max_wimm or remote.max_wimm,
+        trim_nack=remote.trim_nack and terms.trim_nack,
     )

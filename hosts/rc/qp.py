@@ -79,6 +79,7 @@ class RcQp(QueuePair):
         self.advance(self.attributes.qpn, QpInput.CLOSE)
         if self.requester is not None:
             self.requester.stop()
+            self.requester.silence.idle()
         if self.responder is not None:
             self.responder.close()
 
