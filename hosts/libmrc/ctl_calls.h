@@ -22,7 +22,6 @@ struct ctl_ev_cq {
     struct mt_connection *connection;
     struct ctl_queue queue;
     size_t event_bytes;
-    unsigned empty_polls; /* in a row */
 };
 
 struct ctl_state {

@@ -147,19 +147,32 @@ void ctl_on_ev_state(struct mt_connection *connection, const struct mt_ev_state 
     }
 }
 
+static int take(struct ctl_ev_cq *ev_cq, int count, struct mrc_ctl_ev_event *events)
+{
+    int taken;
+
+    mt_lock();
+    taken = ctl_queue_take(&ev_cq->queue, count, events, ev_cq->event_bytes);
+    mt_unlock();
+    return taken;
+}
+
+/* Polled without an event it does what any empty CQ does, which is to wait a moment now and then. */
 int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev_event *events)
 {
-    struct ctl_ev_cq *ev_cq;
+    struct ibv_wc none;
     int error, taken;
 
     if (!cq || !cq->ctl || count < 0 || (count && !events))
         return -EINVAL;
-    ev_cq = cq->ctl;
-    error = ctl_enter(ev_cq->connection);
+    error = ctl_enter(((struct ctl_ev_cq *)cq->ctl)->connection);
     if (error)
         return -error;
-    mt_drain(ev_cq->connection);
-    taken = ctl_queue_take(&ev_cq->queue, count, events, ev_cq->event_bytes);
     mt_unlock();
-    return taken;
+    taken = take(cq->ctl, count, events);
+    if (taken || !count)
+        return taken;
+    if (mt_poll_cq(cq, 1, &none) < 0)
+        return -errno;
+    return take(cq->ctl, count, events);
 }

@@ -1,4 +1,4 @@
-"""The tables of the controller API in C, compiled alone: lives of profiles, queues, states of EVs, answers to probes."""
+"""The tables of the controller API in C, compiled alone: profiles, queues, states of EVs, answers to probes."""
 
 from __future__ import annotations
 
