@@ -50,10 +50,9 @@ struct mt_connection {
 struct mt_verbs_context {
     int (*query_port)(struct ibv_context *, uint8_t port, struct ibv_port_attr *, size_t bytes);
     void *_unused_1[24];
-    void *create_cq_ex;
-    void *priv;
-    void *_unused_27[6];
-    void *create_qp_ex;
+    void *(*create_cq_ex)(struct ibv_context *, void *attr);
+    void *_unused_26[7];
+    struct ibv_qp *(*create_qp_ex)(struct ibv_context *, void *attr);
     void *_unused_34[5];
     size_t sz;
     struct ibv_context context;
@@ -126,6 +125,7 @@ struct mrc_cq {
 
 struct mrc_qp_hint {
     struct mt_object object;
+    struct mt_context *context;
     unsigned users;
     struct mrc_qp_hint_attr attr;
 };
@@ -253,6 +253,8 @@ void mt_own(struct mt_context *context, struct mt_object *object, enum mt_object
 void mt_disown(struct mt_object *object);
 /* Destroys what the context has, or only what `owner` has, if that is not NULL. Locked. */
 void mt_destroy_objects(struct mt_context *context, struct mrc_context *owner);
+/* Nobody uses it. Locked. */
+void mt_free_hint(struct mrc_qp_hint *hint);
 
 /* channel.c */
 struct mrc_comp_channel *mt_create_channel(struct ibv_context *context, struct mrc_context *owner);
@@ -303,8 +305,6 @@ void mt_break_qp(struct mrc_qp *qp, enum ibv_wc_status status);
 void mt_clear_qp(struct mrc_qp *qp);
 
 /* memory.c */
-int mt_destroy_pd(struct mt_pd *pd);
-int mt_destroy_mr(struct mt_mr *mr);
 void mt_free_pd(struct mt_pd *pd);
 void mt_free_mr(struct mt_mr *mr);
 /* 0, or EFAULT where the program may not read these bytes, or not write them. */
@@ -324,10 +324,14 @@ void mt_wake_destroyers(void);
 /* Drops what nobody has fetched of an object that goes. Locked. */
 void mt_drop_events(struct mt_context *context, const struct mt_object *object);
 
-/* device.c */
-struct ibv_context *mt_open(struct ibv_device *device);
-int mt_close(struct ibv_context *context);
+/* device.c, ports.c */
+/* Of one that is closed, when no thread waits in it. Locked. */
+void mt_free_context(struct mt_context *context);
 int mt_port_attr(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+
+/* extended.c: what ibv_create_qp_ex and ibv_create_cq_ex of rdma-core reach. */
+struct ibv_qp *mt_create_qp_ex(struct ibv_context *context, void *attr);
+void *mt_create_cq_ex(struct ibv_context *context, void *attr);
 
 #ifdef MT_TWO_LIBRARIES
 #pragma GCC visibility pop

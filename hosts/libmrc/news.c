@@ -48,7 +48,7 @@ static void raise_everywhere(struct mt_connection *connection, const struct mt_a
 }
 
 /* CQs and shared receive queues are nothing that the daemon knows. */
-static bool raise(struct mt_connection *connection, const struct mt_async *record) {
+static bool raise_async(struct mt_connection *connection, const struct mt_async *record) {
     enum { SRQ_ERR = 14, SRQ_LIMIT = 15 };
     if (record->event == IBV_EVENT_CQ_ERR || record->event == SRQ_ERR || record->event == SRQ_LIMIT ||
         record->event > IBV_EVENT_GID_CHANGE) {
@@ -82,7 +82,7 @@ bool mt_dispatch(struct mt_connection *connection, const union mt_record *record
         break_qp(mt_find_qp(connection, record->qp_error.qpn), &record->qp_error);
         return true;
     case MT_ASYNC:
-        return raise(connection, &record->async);
+        return raise_async(connection, &record->async);
     case MT_EV_STATE:
         if (hooks->on_ev_state) {
             hooks->on_ev_state(connection, &record->ev_state);
