@@ -1,0 +1,1 @@
+../../../src/mrc_testbed/verbs.py
