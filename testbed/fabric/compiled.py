@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +40,7 @@ class Recipe:
 
     def cached_path(self) -> Path:
         """Path of what comes of the present source, whether it exists or not."""
-        # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
-        key = hashlib.sha256(self.source.read_bytes() + " ".join((*self.flags, platform.machine())).encode())
-        for header in self.headers:
-            key.update(header.read_bytes())
-        return Path(sys.prefix) / "var" / "mrc-testbed" / f"{self.stem}-{key.hexdigest()[:16]}{self.suffix}"
+        return cached(self.stem, self.suffix, (self.source, *self.headers), self.flags)
 
     def compiled(self) -> Path:
         """The compiled file; made if the cache lacks this source.
@@ -60,28 +57,44 @@ class Recipe:
             raise MissingCapability(f"clang is missing and {self.what} has not been compiled before", self.fix)
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / target.name
-            self._run_compiler(made)
-            _store(made, target, self.what)
-
-    def _run_compiler(self, made: Path) -> None:
-        include = f"-I/usr/include/{platform.machine()}-linux-gnu"
-        command = [self.compiler, *self.flags, include, str(self.source), "-o", str(made)]
-        try:
-            result = subprocess.run(command, capture_output=True, check=False)
-        except OSError as error:
-            raise MissingCapability(f"clang cannot be started: {error.strerror}", self.fix) from None
-        if result.returncode != 0:
-            lines = result.stderr.decode("utf-8", "replace").splitlines()
-            first = next((line for line in lines if "error" in line), "no message")
-            raise MissingCapability(f"clang does not compile {self.what}: {first.strip()}", self.fix)
+            run_compiler([self.compiler, *self.flags, str(self.source), "-o", str(made)], self.what, self.fix)
+            store(made, target, self.what)
 
 
-def _store(made: Path, target: Path, what: str) -> None:
+def cached(stem: str, suffix: str, files: Sequence[Path], flags: Sequence[str]) -> Path:
+    """Where what is made of these files with these flags lies."""
+    # Debian's headers sit in a folder named after the machine, so the machine belongs to the key.
+    key = hashlib.sha256(b"".join(file.read_bytes() for file in files[:1]))
+    key.update(" ".join((*flags, platform.machine())).encode())
+    for file in files[1:]:
+        key.update(file.read_bytes())
+    return Path(sys.prefix) / "var" / "mrc-testbed" / f"{stem}-{key.hexdigest()[:16]}{suffix}"
+
+
+def run_compiler(command: Sequence[str], what: str, fix: str, name: str = "clang") -> None:
+    """Raises MissingCapability if the compiler, called `name` in messages, cannot be started or rejects the source."""
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    try:
+        result = subprocess.run([*command, include], capture_output=True, check=False)
+    except OSError as error:
+        raise MissingCapability(f"{name} cannot be started: {error.strerror}", fix) from None
+    if result.returncode != 0:
+        lines = result.stderr.decode("utf-8", "replace").splitlines()
+        first = next((line for line in lines if "error" in line), "no message")
+        raise MissingCapability(f"{name} does not compile {what}: {first.strip()}", fix)
+
+
+def store(made: Path, target: Path, what: str) -> None:
+    """Put a file, or a folder with files, into the cache. Of two processes that make the same, one is enough."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            fresh = shutil.copy(made, folder)
-            os.replace(fresh, target)
+            fresh = Path(folder) / made.name
+            if made.is_dir():
+                shutil.copytree(made, fresh, symlinks=True)
+            else:
+                shutil.copy(made, fresh)
+            _rename(fresh, target)
         _hand_over(target)
     except OSError as error:
         raise MissingCapability(
@@ -89,19 +102,33 @@ def _store(made: Path, target: Path, what: str) -> None:
         ) from None
 
 
+def _rename(fresh: Path, target: Path) -> None:
+    try:
+        os.replace(fresh, target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
 def _hand_over(target: Path) -> None:
-    """Give a root-made file to the owner of the environment, who must be able to remove it."""
+    """Give what root has made to the owner of the environment, who must be able to remove it."""
     owner = Path(sys.prefix).stat()
     if os.geteuid() == 0 and can_be_given_to(owner.st_uid, owner.st_gid):
-        for path in (target, target.parent, target.parent.parent):
-            os.chown(path, owner.st_uid, owner.st_gid)
+        inside = target.iterdir() if target.is_dir() else ()
+        for path in (target, target.parent, target.parent.parent, *inside):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def report_only(*recipes: Recipe) -> int:
     """Compile for `make setup`. A failure is only reported, once: what needs the program says so itself."""
+    return report_missing(*(recipe.compiled for recipe in recipes))
+
+
+def report_missing(*makers: Callable[[], Path]) -> int:
+    """The same for functions that compile."""
     try:
-        for recipe in recipes:
-            recipe.compiled()
+        for make in makers:
+            make()
     except MissingCapability as missing:
         say(f"setup: {missing}", err=True)
     return 0
