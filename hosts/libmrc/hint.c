@@ -9,7 +9,7 @@ enum {
             MRC_QP_HINT_VENDOR_CFG,
 };
 
-MT_EXPORT struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *context, struct mrc_qp_hint_init_attr *attr) {
+struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *context, struct mrc_qp_hint_init_attr *attr) {
     if (!context || !attr) {
         return mt_null(EINVAL);
     }
@@ -25,7 +25,7 @@ MT_EXPORT struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *context, st
     return made ? made : mt_null(error ? error : ENOMEM);
 }
 
-MT_EXPORT int mrc_destroy_qp_hint(struct mrc_qp_hint *hint) {
+int mrc_destroy_qp_hint(struct mrc_qp_hint *hint) {
     if (!hint) {
         return mt_fail(EINVAL);
     }
@@ -60,7 +60,7 @@ static int check(const struct mrc_qp_hint *hint, const struct mrc_qp_hint_attr *
     return mt_usable(hint->context->connection);
 }
 
-MT_EXPORT int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask) {
+int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask) {
     mt_lock();
     int error = check(hint, attr, attr_mask);
     if (error == 0) {
@@ -70,7 +70,7 @@ MT_EXPORT int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_att
     return mt_fail(error);
 }
 
-MT_EXPORT int mrc_modify_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask) {
+int mrc_modify_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask) {
     mt_lock();
     int error = check(hint, attr, attr_mask);
     if (error == 0) {

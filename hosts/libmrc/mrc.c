@@ -12,7 +12,7 @@ static void store(uint32_t *where, uint32_t value) {
     }
 }
 
-MT_EXPORT void mrc_query_version(uint32_t *current, uint32_t *oldest, uint32_t *vendor_current,
+void mrc_query_version(uint32_t *current, uint32_t *oldest, uint32_t *vendor_current,
                                  uint32_t *vendor_oldest) {
     store(current, MRC_API_VERSION);
     store(oldest, OLDEST_API);
@@ -22,7 +22,7 @@ MT_EXPORT void mrc_query_version(uint32_t *current, uint32_t *oldest, uint32_t *
 
 static uint8_t as_byte(uint32_t value) { return value > UINT8_MAX ? UINT8_MAX : (uint8_t)value; }
 
-MT_EXPORT int mrc_query_device(struct ibv_context *context, struct mrc_device_attr *attr, int *supported) {
+int mrc_query_device(struct ibv_context *context, struct mrc_device_attr *attr, int *supported) {
     if (!context || !attr || !supported) {
         return mt_fail(EINVAL);
     }
@@ -42,7 +42,7 @@ MT_EXPORT int mrc_query_device(struct ibv_context *context, struct mrc_device_at
     return 0;
 }
 
-MT_EXPORT int mrc_query_device_ex(struct ibv_context *context, struct mrc_context *mrc, struct mrc_device_attr *attr,
+int mrc_query_device_ex(struct ibv_context *context, struct mrc_context *mrc, struct mrc_device_attr *attr,
                                   int *supported) {
     return mrc ? mrc_query_device(context, attr, supported) : mt_fail(EINVAL);
 }
@@ -52,7 +52,7 @@ static bool is_known(const struct mrc_context_attr *attr) {
                      attr->mrc_vendor_api_version_used <= MRC_VENDOR_API_VERSION);
 }
 
-MT_EXPORT struct mrc_context *mrc_create_context(struct ibv_context *context, struct mrc_context_attr *attr) {
+struct mrc_context *mrc_create_context(struct ibv_context *context, struct mrc_context_attr *attr) {
     if (!context || !is_known(attr)) {
         return mt_null(EINVAL);
     }
@@ -67,7 +67,7 @@ MT_EXPORT struct mrc_context *mrc_create_context(struct ibv_context *context, st
     return made ? made : mt_null(error ? error : ENOMEM);
 }
 
-MT_EXPORT int mrc_destroy_context(struct mrc_context *context) {
+int mrc_destroy_context(struct mrc_context *context) {
     if (!context) {
         return mt_fail(EINVAL);
     }
@@ -81,7 +81,7 @@ MT_EXPORT int mrc_destroy_context(struct mrc_context *context) {
     return mt_fail(error);
 }
 
-MT_EXPORT int mrc_create_comp_channel(struct mrc_context *context, struct mrc_comp_channel **channel) {
+int mrc_create_comp_channel(struct mrc_context *context, struct mrc_comp_channel **channel) {
     if (!context || !channel) {
         return mt_error(EINVAL);
     }
@@ -89,7 +89,7 @@ MT_EXPORT int mrc_create_comp_channel(struct mrc_context *context, struct mrc_co
     return *channel ? 0 : errno;
 }
 
-MT_EXPORT int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd) {
+int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd) {
     if (!channel || !fd) {
         return mt_fail(EINVAL);
     }
@@ -97,24 +97,24 @@ MT_EXPORT int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd)
     return 0;
 }
 
-MT_EXPORT int mrc_destroy_comp_channel(struct mrc_comp_channel *channel) {
+int mrc_destroy_comp_channel(struct mrc_comp_channel *channel) {
     return channel ? mt_destroy_channel(channel) : mt_error(EINVAL);
 }
 
-MT_EXPORT struct mrc_cq *mrc_create_cq(struct mrc_context *context, int cqe, void *cq_context,
+struct mrc_cq *mrc_create_cq(struct mrc_context *context, int cqe, void *cq_context,
                                        struct mrc_comp_channel *channel, int comp_vector) {
     return context ? mt_create_cq(context->verbs, context, cqe, cq_context, channel, comp_vector) : mt_null(EINVAL);
 }
 
-MT_EXPORT int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc) {
+int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc) {
     return cq && (wc || num_entries <= 0) ? mt_poll_cq(cq, num_entries, wc) : mt_fail(EINVAL);
 }
 
-MT_EXPORT int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only) {
+int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only) {
     return cq ? mt_req_notify_cq(cq, solicited_only) : mt_error(EINVAL);
 }
 
-MT_EXPORT int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context) {
+int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context) {
     if (!channel || !cq) {
         return mt_fail(EINVAL);
     }
@@ -125,26 +125,26 @@ MT_EXPORT int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq *
     return failed;
 }
 
-MT_EXPORT void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents) {
+void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents) {
     if (cq) {
         mt_ack_cq_events(cq, nevents);
     }
 }
 
-MT_EXPORT int mrc_destroy_cq(struct mrc_cq *cq) { return cq ? mt_destroy_cq(cq) : mt_error(EINVAL); }
+int mrc_destroy_cq(struct mrc_cq *cq) { return cq ? mt_destroy_cq(cq) : mt_error(EINVAL); }
 
-MT_EXPORT struct mrc_qp *mrc_create_qp(struct mrc_context *context, struct mrc_qp_init_attr *attr) {
+struct mrc_qp *mrc_create_qp(struct mrc_context *context, struct mrc_qp_init_attr *attr) {
     return context && attr ? mt_create_qp(context->verbs, context, attr) : mt_null(EINVAL);
 }
 
-MT_EXPORT int mrc_destroy_qp(struct mrc_qp *qp) { return qp ? mt_destroy_qp(qp) : mt_error(EINVAL); }
+int mrc_destroy_qp(struct mrc_qp *qp) { return qp ? mt_destroy_qp(qp) : mt_error(EINVAL); }
 
-MT_EXPORT int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct mrc_qp_attr *mrc_attr,
+int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct mrc_qp_attr *mrc_attr,
                             int mrc_attr_mask) {
     return qp ? mt_modify_qp(qp, attr, attr_mask, mrc_attr, mrc_attr_mask) : mt_error(EINVAL);
 }
 
-MT_EXPORT int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct mrc_qp_attr *mrc_attr,
+int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct mrc_qp_attr *mrc_attr,
                            int mrc_attr_mask, struct mrc_qp_init_attr *init_attr) {
     if (!qp || (attr_mask && !attr) || (mrc_attr_mask && !mrc_attr)) {
         return mt_error(EINVAL);
@@ -162,7 +162,7 @@ MT_EXPORT int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *attr, int attr
     return error;
 }
 
-MT_EXPORT int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn) {
+int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn) {
     if (!qp || !qpn) {
         return mt_fail(EINVAL);
     }
@@ -170,15 +170,15 @@ MT_EXPORT int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn) {
     return 0;
 }
 
-MT_EXPORT int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr) {
+int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr) {
     return qp ? mt_post_send(qp, wr, bad_wr) : mt_error(EINVAL);
 }
 
-MT_EXPORT int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr) {
+int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr) {
     return qp ? mt_post_recv(qp, wr, bad_wr) : mt_error(EINVAL);
 }
 
-MT_EXPORT int mrc_get_async_event(struct mrc_context *context, struct mrc_async_event *event) {
+int mrc_get_async_event(struct mrc_context *context, struct mrc_async_event *event) {
     struct mt_event fetched;
     if (!context || !event) {
         return mt_fail(EINVAL);
@@ -197,7 +197,7 @@ MT_EXPORT int mrc_get_async_event(struct mrc_context *context, struct mrc_async_
     return 0;
 }
 
-MT_EXPORT void mrc_ack_async_event(struct mrc_async_event *event) {
+void mrc_ack_async_event(struct mrc_async_event *event) {
     if (!event) {
         return;
     }

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define MRC_API_VERSION 0x01000001u
 #define MRC_VENDOR_API_VERSION 0x01000000u
 
@@ -170,6 +172,8 @@ int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 /* -1. One queue a device context, whichever API its objects come from. */
 int mrc_get_async_event(struct mrc_context *context, struct mrc_async_event *event);
 void mrc_ack_async_event(struct mrc_async_event *event);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define MRC_CTL_EV_MAX_BYTES 32
 #define MRC_CTL_MAX_VENDOR_CFG_SIZE 128
 
@@ -233,6 +235,8 @@ int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev_event 
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc, uint8_t traffic_class, enum mrc_ctl_ep_op_type op,
                                struct mrc_ctl_ep_req *requests, int count, uint32_t timeout_ns,
                                struct mrc_ctl_ep_rsp *answers, int *answered);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }
