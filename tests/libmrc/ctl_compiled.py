@@ -22,6 +22,11 @@ def pure_sources() -> list[Path]:
     return [SOURCES / f"ctl_{name}.c" for name in PURE]
 
 
+def whole_library(folder: Path) -> Path:
+    """All of hosts/libmrc in one object, every symbol visible, to be loaded by ctypes."""
+    return compiled(folder / "libmrc-test.so", sorted(SOURCES.glob("*.c")), "-shared", "-fPIC", "-Wno-error")
+
+
 def compiled(target: Path, sources: list[Path], *flags: str) -> Path:
     """Compiles and links `sources` into `target`, by the first compiler that is there and knows the flags.
 

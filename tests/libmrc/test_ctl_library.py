@@ -13,20 +13,19 @@ import pytest
 from mrc_testbed.hosts.verbs.messages import Kind
 from tests.libmrc import ctl_api as api
 from tests.libmrc.ctl_api import Controller, Ev, EvAttr, Failed, OpEntry, controller, request
-from tests.libmrc.ctl_compiled import SOURCES, compiled
+from tests.libmrc.ctl_compiled import whole_library
 from tests.libmrc.ctl_daemon import ASSUMED_BAD, DENIED, GOOD, PLANES, UPLINKS, CtlDaemon, gid
 from tests.libmrc.ctl_rights import needs_net_admin, without_net_admin
 
 EVS = PLANES * UPLINKS
-SECOND_NS, LONG_NS = 10**9, 4 * 10**9
+SHORT_NS, LONG_NS = 2 * 10**9, 4 * 10**9
 
 pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("library") / "libmrc-test.so"
-    return compiled(target, sorted(SOURCES.glob("*.c")), "-shared", "-fPIC", "-Wno-error")
+    return whole_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture
@@ -225,7 +224,7 @@ def test_more_probes_than_a_datagram_holds(ctl: Controller, daemon: CtlDaemon) -
 def test_late_answers_are_lost(ctl: Controller, daemon: CtlDaemon) -> None:
     two = [request(1, gid(1), 0x000), request(2, gid(1), 0x101)]
     with ThreadPoolExecutor() as pool:
-        call = pool.submit(ctl.probe, two, SECOND_NS)
+        call = pool.submit(ctl.probe, two, SHORT_NS)
         daemon.wait_for_probes(2)
         daemon.answer(1, 77)
         error, answers = call.result()
