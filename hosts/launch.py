@@ -3,8 +3,9 @@
 Started as `python -m mrc_testbed.hosts.launch SPEC`, where SPEC is JSON: `network` and `go` are descriptors (the
 network namespace of the host, a pipe), `mounts` one of the mounts of a program that is there already, which it joins,
 or null, `name` of the host, `files` pairs of name and source, `keep` folders below /tmp and /dev/shm that stay visible,
-`disk_bytes` the room of /tmp and of /dev/shm, `memory_bytes`, `command`, `environment`. The program begins when a byte
-comes through `go`; at its end without one nothing is run.
+`disk_bytes` the room of /tmp and of /dev/shm, `memory_bytes`, `nic` what is to be found in /sys/class/infiniband, or
+null, `command`, `environment`. The program begins when a byte comes through `go`; at its end
+without one nothing is run.
 
 The machine has the host's name. /tmp, /dev/shm and the scratch folder are the program's own and go with it. It runs
 under SCHED_IDLE: whatever it does, endpoints get the CPU first. It keeps root's rights over its own network alone. What
@@ -24,6 +25,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mrc_testbed.hosts.infiniband import own_nic
 from mrc_testbed.hosts.light import lighten_session
 from mrc_testbed.hosts.scratch import HOME, TMP, WORK
 
@@ -70,6 +72,8 @@ def _own_mounts(spec: dict[str, Any]) -> None:
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     kept = {Path(folder): os.open(folder, os.O_PATH) for folder in spec["keep"]}
     _mount("sysfs", "/sys", "sysfs", 0)
+    if spec["nic"] is not None:
+        own_nic(spec["nic"], _mount)
     for folder in (TMP, Path("/dev/shm")):
         _mount("tmpfs", str(folder), "tmpfs", 0, f"size={spec['disk_bytes']},mode=1777")
     for folder, descriptor in kept.items():
@@ -96,9 +100,19 @@ def _limit(memory_bytes: int) -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _unlock_memory()
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     for right in _TAKEN:
         _call("prctl", _PR_CAPBSET_DROP, right, 0, 0, 0)
+
+
+def _unlock_memory() -> None:
+    """Programs with verbs ask whether memory may be locked. Without root the limit stays what it is."""
+    _, most = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    try:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    except (PermissionError, ValueError):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (most, most))
 
 
 def _become(command: list[str], environment: dict[str, str]) -> NoReturn:

@@ -13,19 +13,22 @@ _ALL = 1 << 63
 
 
 class ProgramMemory:
-    """What peers write to, and `Slice`s are read from. `descriptor` is closed by `close`."""
+    """What peers write to, and `Slice`s are read from. `descriptor` is closed by `close`. `placed`: bytes written."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self.placed = 0
 
     def write(self, address: int, data: memoryview) -> bool:
         """As `mrc_testbed.hosts.common.memory.Memory`."""
         if not data:
             return True
         try:
-            return os.pwrite(self._descriptor, data, address) == len(data)
+            written = os.pwrite(self._descriptor, data, address)
         except OSError:
             return False
+        self.placed += written
+        return written == len(data)
 
     def read(self, address: int, size: int) -> memoryview:
         """What is there: fewer bytes, or none, where memory is not mapped or the program has gone."""

@@ -48,7 +48,7 @@ class Program:
     def __init__(self, host: Host, owner: str, memory: ProgramMemory) -> None:
         self._host = host
         self.owner = owner
-        self._memory = memory
+        self.memory = memory
         self._domains: dict[int, Domain] = {}
         self._regions: dict[int, tuple[Domain, Window]] = {}
         self.qps: dict[int, ProgramQp] = {}
@@ -73,7 +73,7 @@ class Program:
         for qp in self.qps.values():
             self._close(qp, now_ns)
         self.qps.clear()
-        self._memory.close()
+        self.memory.close()
 
     # Regions
 
@@ -83,10 +83,10 @@ class Program:
             raise Refused(errno.ENOMEM, f"the program has {facts.MOST_REGIONS:,} regions, and may have no more")
         if access & _REMOTE_WRITE and not access & _LOCAL_WRITE:
             raise Refused(errno.EINVAL, "REMOTE_WRITE needs LOCAL_WRITE")
-        if not self._memory.holds(address, length):
+        if not self.memory.holds(address, length):
             raise Refused(errno.EFAULT, f"{length:,} bytes from 0x{address:x} on are not memory of the program")
         key = self._host.new_key(self)
-        domain, window = self._domain(pd), Window(address, length, self._memory)
+        domain, window = self._domain(pd), Window(address, length, self.memory)
         self._regions[key] = domain, window
         if access & _REMOTE_WRITE:
             domain.windows[key] = window
@@ -176,7 +176,7 @@ class Program:
         if length and not flags & PostFlag.INLINE and not self._may_read(qp, lkey, address, length):
             self._host.qps.fail(qp, QpFailure.LOCAL_PROTECTION)
             return
-        data = Slice(self._memory, address, length)
+        data = Slice(self.memory, address, length)
         with contextlib.suppress(QpStateError):  # in ERROR: the library flushes it
             self._host.endpoint.post_of_program(
                 qpn, data, remote_address, rkey, 0, immediate if flags & PostFlag.IMMEDIATE else None

@@ -35,6 +35,11 @@ class Served:
         self.posts = 0
         self.completed = 0
 
+    @property
+    def placed(self) -> int:
+        """Bytes that peers have written."""
+        return 0 if self.program is None else self.program.memory.placed
+
     def take_datagram(self, now_ns: int) -> bool:
         """Read one, and do what it says; False if there is none. Raises OSError at the end of the program, and
         Malformed."""

@@ -32,6 +32,9 @@ PROGRAMS_A_TURN = 8
 DATAGRAMS_OF_EACH = 8
 """Read in one turn at the most."""
 
+_COUNTED = {"writes": "posts", "writes_done": "completed", "in_bytes": "placed"}
+"""Counters of a host, and the attribute that each is summed up from."""
+
 Tell = Callable[[str, int, dict[str, Any]], None]
 
 
@@ -65,7 +68,7 @@ class ProgramServer:
         """Those with something to tell."""
         self._keys: set[int] = set()
         self._next_key = 0
-        self._counts = dict.fromkeys(("programs", "ended", "writes", "writes_done", "received"), 0)
+        self._counts = dict.fromkeys(("programs", "writes", "writes_done", "received", "in_bytes"), 0)
 
     # Turns
 
@@ -135,11 +138,10 @@ class ProgramServer:
         self._epoll.unregister(fd)
         del self._served[fd]
         self._controls.forget(served)
-        self._counts["writes"] += served.posts
-        self._counts["writes_done"] += served.completed
+        for name, count in _COUNTED.items():
+            self._counts[name] += getattr(served, count)
         if served.program is not None:
             self._owners.pop(served.program, None)
-            self._counts["ended"] += 1
         served.end(now_ns)
         if why:
             who = served.program.owner if served.program is not None else "a program"
@@ -212,9 +214,9 @@ class ProgramServer:
         return sum(1 << plane for plane in range(self.facts.planes) if plane not in unusable)
 
     def counters(self) -> dict[str, int]:
-        """Programs that came and went, writes posted and complete, writes with immediate received."""
-        now = {"writes": "posts", "writes_done": "completed"}
-        running = {name: sum(getattr(each, field) for each in self._served.values()) for name, field in now.items()}
+        """Programs that came, writes posted and complete, writes with immediate received, bytes that peers wrote."""
+        present = self._served.values()
+        running = {name: sum(getattr(each, count) for each in present) for name, count in _COUNTED.items()}
         return {f"verbs_{name}": count + running.get(name, 0) for name, count in self._counts.items()}
 
     def close(self, now_ns: int) -> None:

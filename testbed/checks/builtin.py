@@ -35,8 +35,8 @@ FAULTS_DONE = "every fault was injected and healed"
 AS_PLANNED = "the fabric was as planned"
 PROGRAMS_ENDED = "every program ended with 0"
 STEPS_PRINTED = "programs printed steps"
-CARRIED = "gateway_in_bytes"
-"""Counter of the bytes of IP packets that a host got for its programs."""
+CARRIED = ("gateway_in_bytes", "verbs_in_bytes")
+"""Counters of what a host got for its programs: bytes of IP packets, and bytes that peers wrote into their memory."""
 MAX_FAULT_LATENESS_NS = 250_000_000
 """A fault that is this late (or 5 T, if longer) is not the requested one."""
 Check = Callable[[RunRecord], CheckResult]
@@ -165,7 +165,7 @@ def moved(record: RunRecord) -> CheckResult:
     """At least one byte moved. Raises NoData if the workload never began."""
     workload_ns(record)
     total = sum(one.bytes for one in record.completions)
-    total += sum(counters.get(CARRIED, 0) for counters in record.counters.values())
+    total += sum(counters.get(name, 0) for counters in record.counters.values() for name in CARRIED)
     status = Status.PASS if total > 0 else Status.FAIL
     return CheckResult(MOVED, status, total / (1 << 20), "> 0", "MiB")
 

@@ -10,6 +10,7 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.gateways import open_gateways
 from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.runner.verbs import open_verbs
 from mrc_testbed.testbed.runner.world import OnEvent, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.workloads.job import JobPlan
@@ -45,6 +46,7 @@ class Endpoints:
         self.team.ask("configure", configuration_of)
         connect_qps(self.team, self._plan, self._job)
         open_gateways(self.team, self._scenario, self._world)
+        open_verbs(self.team, self._scenario)
 
     def warm_up(self, cold: Sequence[Occurrence]) -> int | None:
         """Probe every path; the median of the smallest round trips, or None where all paths were broken before the

@@ -85,6 +85,8 @@ class Measurement:
         self._under_way: set[OccurrenceKey] = set()
         self._requested: set[OccurrenceKey] = set()
         self._qp_error: str | None = None
+        self._programs_hear = any(job.entry.verbs for job in scenario.job.programs)
+        """Programs with verbs get the errors of their QPs, and the run goes on for as long as they do."""
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
             "program_done": self._on_done,
@@ -158,7 +160,10 @@ class Measurement:
         self._done.add(host)
 
     def _on_qp_error(self, host: str, event: dict[str, Any]) -> None:
-        if self._qp_error is None:
+        if self._programs_hear:
+            why = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
+            self._progress.publish(Note(self._loop.now_ns(), "qp", why))
+        elif self._qp_error is None:
             self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
             self._give_up_ns = self._loop.now_ns() + self._least_ns(_AFTER_QP_ERROR_NS)
             self._progress.publish(Note(self._loop.now_ns(), "qp", self._qp_error))

@@ -13,6 +13,7 @@ from typing import Any
 
 from mrc_testbed.hosts.scratch import HOME, PRIVATE, SOCKET, TMP, WORK
 from mrc_testbed.testbed.isolated import PLACE, isolated_python
+from mrc_testbed.testbed.runner.nics import nic_of, verbs_environment
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.programs import MEMORY_BYTES, Programs
 from mrc_testbed.testbed.scenario.model.workloads import NamedPrograms
@@ -38,6 +39,8 @@ class HostPlace:
     environment: Mapping[str, str]
     files: tuple[tuple[str, str], ...] = ()
     memory_bytes: int = MEMORY_BYTES
+    nic: Mapping[str, Any] | None = None
+    """What it finds in /sys/class/infiniband."""
 
     def request(self, command: Sequence[str]) -> dict[str, Any]:
         """What hosts/launch.py reads to become a command, but for descriptors."""
@@ -47,6 +50,7 @@ class HostPlace:
             "keep": _kept(command[0], self.environment["PATH"]),
             "disk_bytes": DISK_BYTES,
             "memory_bytes": self.memory_bytes,
+            "nic": self.nic,
             "command": command,
             "environment": dict(self.environment),
         }
@@ -89,7 +93,9 @@ def places_of(scenario: Scenario, files: Path) -> dict[str, HostPlace]:
         sources = tuple((name, str((files / name).absolute())) for name in job.entry.files)
         for host in job.all_host_names(shape):
             more = {**_of_job(host, job, shape), **dict(job.entry.env)}
-            found[host] = HostPlace(host, _environment(host, more), sources, job.entry.memory_bytes)
+            found[host] = HostPlace(
+                host, _environment(host, more), sources, job.entry.memory_bytes, nic_of(job.entry, host)
+            )
     return found
 
 
@@ -122,6 +128,7 @@ def _of_job(host: str, job: NamedPrograms, shape: Shape) -> dict[str, str]:
         "MASTER_PORT": MASTER_PORT,
         "GLOO_SOCKET_IFNAME": DEVICE,
         "NCCL_SOCKET_IFNAME": DEVICE,
+        **verbs_environment(job.entry, ranks),
     }
 
 

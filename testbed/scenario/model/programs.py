@@ -6,6 +6,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
@@ -89,6 +90,22 @@ def _modules(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
+class Verbs(StrEnum):
+    """How programs find the host's NIC: by a search path of libraries, by one that is preloaded, or in Python alone."""
+
+    LIBRARIES = "libraries"
+    PRELOAD = "preload"
+    PYTHON = "python"
+
+
+def _verbs(value: object) -> Verbs | None:
+    if isinstance(value, bool):
+        return Verbs.LIBRARIES if value else None
+    if isinstance(value, str) and value in tuple(Verbs):
+        return Verbs(value)
+    raise refuse("must be libraries (or true), preload or python")
+
+
 def _pattern(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise refuse("must be a regular expression, such as 'step (\\d+) done'")
@@ -134,6 +151,7 @@ def program_metrics(workload: Any) -> dict[str, Metric]:
     return found
 
 
+_VERBS_SCHEMA = {"enum": [True, False, *Verbs]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _COMMAND_SCHEMA = {"anyOf": [{"type": "string"}, {**_TEXTS, "minItems": 1}]}
 Command = Annotated[tuple[str, ...], PlainValidator(_command), WithJsonSchema(_COMMAND_SCHEMA)]
@@ -189,6 +207,9 @@ class Programs(StepEntry):
     ] = Field(default=(), description="numbers in lines of output", examples=["loss=([0-9.]+)"])
     timeout_ns: PositiveDuration = Field(
         default=TIMEOUT_NS, alias="timeout", description="programs are killed after this", examples=["120s"]
+    )
+    verbs: Annotated[Verbs | None, PlainValidator(_verbs), WithJsonSchema(_VERBS_SCHEMA)] = Field(
+        default=None, description="the host's NIC for programs written for MRC or RDMA", examples=["libraries"]
     )
     memory_bytes: Size = Field(
         default=MEMORY_BYTES, alias="memory", description="address space of each process", examples=["4GiB"]

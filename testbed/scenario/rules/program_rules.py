@@ -28,6 +28,9 @@ def broken_programs(file: Readable, plan: Plan | None, folder: Path | None) -> I
         if file.scenario.world is WorldKind.VIRTUAL:
             why = "programs need a kernel, which virtual time has not; write `world: kernel`"
             yield Mistake(where, why, at_key=True)
+        if entry.verbs and file.scenario.transport.of_kernel:
+            why = f"verbs need QPs of a daemon, and with transport: {file.scenario.transport} they are the kernel's"
+            yield Mistake((*where, "verbs"), f"{why}; choose mrc or roce")
         for host, _ in entry.commands if plan else ():
             if plan and host not in plan.host_by_name:
                 yield Mistake((*where, "commands", host), no_host(host, list(plan.host_by_name)), at_key=True)
