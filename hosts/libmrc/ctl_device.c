@@ -62,6 +62,7 @@ int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr
     return query_device(context, attr);
 }
 
+/* Not supported: the transport of the run has no EVs. */
 int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mrc, struct mrc_ctl_device_attr *attr,
                             int *supported)
 {
@@ -70,9 +71,10 @@ int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mrc
     if (!mrc || !supported)
         return mt_fail(EINVAL);
     result = query_device(context, attr);
-    if (!result)
-        *supported = 1;
-    return result;
+    if (result && errno != ENOTSUP)
+        return result;
+    *supported = !result;
+    return 0;
 }
 
 /* Sends a request about a port of the device. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import (
@@ -192,8 +193,9 @@ class Controller:
     def device(self) -> DeviceAttr:
         """As API 1.0.1 asks."""
         attr, supported = DeviceAttr(), c_int(7)
+        self.supported = -1
         self.call("mrc_ctl_query_device_ex", c_void_p(self.verbs), c_void_p(self.mrc), byref(attr), byref(supported))
-        assert supported.value == 1
+        self.supported = supported.value
         return attr
 
     def port(self, number: int) -> int:
@@ -245,6 +247,24 @@ class Controller:
         if count < 0:
             raise Failed(-count, "poll")
         return list(events[:count])
+
+    @contextmanager
+    def qp_of_profile(self, profile: int) -> Iterator[None]:
+        """A QP in INIT that names this EV profile."""
+        pd = self._pointer("ibv_alloc_pd", c_void_p(self.verbs))
+        cq = self._pointer("mrc_create_cq", c_void_p(self.mrc), 4, None, None, 0)
+        # struct mrc_qp_init_attr: context, two CQs, five capabilities, sq_sig_all, PD, and what may be 0.
+        init = struct.pack("<QQQ5IIQ16x", 0, cq, cq, 4, 4, 1, 1, 0, 0, pd)
+        qp = self._pointer("mrc_create_qp", c_void_p(self.mrc), ctypes.create_string_buffer(init, len(init)))
+        verbs, mrc = bytearray(144), bytearray(176)
+        verbs[0], verbs[129] = 1, 1
+        mrc[8:16] = profile.to_bytes(8, "little")
+        attributes = [ctypes.create_string_buffer(bytes(each), len(each)) for each in (verbs, mrc)]
+        self.call("mrc_modify_qp", c_void_p(qp), attributes[0], 0x39, attributes[1], 0x20)
+        yield
+        self.call("mrc_destroy_qp", c_void_p(qp))
+        self.destroy_cq(cq)
+        self.call("ibv_dealloc_pd", c_void_p(pd))
 
     def probe(self, requests: list[Request], timeout_ns: int, op: int = 0) -> tuple[int, list[Answer]]:
         """The errno, or 0, and the answers."""

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.verbs.library import libraries
+
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "hosts/libmrc"
 PURE = ("expand", "life", "fmt", "ev", "own", "cc", "queue", "batch", "paths", "layout")
@@ -22,9 +25,12 @@ def pure_sources() -> list[Path]:
     return [SOURCES / f"ctl_{name}.c" for name in PURE]
 
 
-def whole_library(folder: Path) -> Path:
-    """All of hosts/libmrc in one object, every symbol visible, to be loaded by ctypes."""
-    return compiled(folder / "libmrc-test.so", sorted(SOURCES.glob("*.c")), "-shared", "-fPIC", "-Wno-error")
+def library(name: str) -> Path:
+    """One of the libraries that users get. Skips the test if it cannot be made."""
+    try:
+        return libraries() / name
+    except MissingCapability as missing:
+        pytest.skip(str(missing))
 
 
 def compiled(target: Path, sources: list[Path], *flags: str) -> Path:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from mrc_testbed.testbed.verbs.library import PRELOAD
 from tests.libmrc import ctl_api as api
-from tests.libmrc.ctl_api import Controller, Ev, OpEntry, controller, request
-from tests.libmrc.ctl_compiled import whole_library
+from tests.libmrc import ctl_compiled
+from tests.libmrc.ctl_api import Controller, Ev, EvAttr, Failed, OpEntry, controller, request
 from tests.libmrc.ctl_daemon import ASSUMED_BAD, DENIED, GOOD, gid
 from tests.libmrc.ctl_rights import needs_net_admin
 from tests.libmrc.pair import PLANES, RTT_NS, UPLINKS, Pair
@@ -23,8 +24,8 @@ pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return whole_library(tmp_path_factory.mktemp("library"))
+def library() -> Path:
+    return ctl_compiled.library(PRELOAD)
 
 
 @pytest.fixture
@@ -78,3 +79,31 @@ def test_an_ev_denied_and_allowed_has_events(ctl: Controller) -> None:
     assert seen == [(0x0101_0000, ASSUMED_BAD), (0x0101_0000, GOOD)]
     assert ctl.ev_states()[0x0101_0000] == GOOD
     ctl.destroy_cq(cq)
+
+
+def test_a_profile_that_a_qp_names_stays_online(ctl: Controller) -> None:
+    settings = api.EV_MIN_ACTIVE | api.EV_EVENT_MASK
+    given = EvAttr(state=api.OFFLINE, mode=1, min_active=1, event_mask=ASSUMED_BAD)
+    ctl.profile("modify_ev", 6, api.STATE | api.EV_MODE | settings, given)
+    given.state = api.ONLINE
+    ctl.profile("modify_ev", 6, api.STATE, given)
+    with ctl.qp_of_profile(6):
+        with pytest.raises(Failed) as failed:
+            ctl.profile("modify_ev", 6, api.STATE, EvAttr(state=api.OFFLINE))
+        assert failed.value.errno == errno.EBUSY
+    for state in (api.OFFLINE, api.INIT):
+        ctl.profile("modify_ev", 6, api.STATE, EvAttr(state=state))
+
+
+def test_a_transport_without_evs_is_not_supported(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Pair(tmp_path, roce=True) as pair:
+        monkeypatch.setenv("MRC_TESTBED_SOCKET", pair.hosts[0].path)
+        with controller(library) as ctl:
+            ctl.device()
+            assert ctl.supported == 0
+            assert ctl.port(1) == 1
+            with pytest.raises(Failed) as failed:
+                ctl.event_cq(4)
+            assert failed.value.errno == errno.ENOTSUP

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.hosts.verbs.messages import Kind
+from mrc_testbed.testbed.verbs.library import MRC, PRELOAD
 from tests.libmrc import ctl_api as api
+from tests.libmrc import ctl_compiled
 from tests.libmrc.ctl_api import Controller, Ev, EvAttr, Failed, OpEntry, controller, request
-from tests.libmrc.ctl_compiled import whole_library
 from tests.libmrc.ctl_daemon import ASSUMED_BAD, DENIED, GOOD, PLANES, UPLINKS, CtlDaemon, gid
 from tests.libmrc.ctl_rights import needs_net_admin, without_net_admin
 
@@ -23,9 +24,9 @@ SHORT_NS, LONG_NS = 2 * 10**9, 4 * 10**9
 pytestmark = needs_net_admin
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return whole_library(tmp_path_factory.mktemp("library"))
+@pytest.fixture(scope="module", params=[PRELOAD, MRC])
+def library(request: pytest.FixtureRequest) -> Path:
+    return ctl_compiled.library(str(request.param))
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def test_versions_need_no_device(library: Path) -> None:
 
 def test_device(ctl: Controller) -> None:
     attr = ctl.device()
+    assert ctl.supported == 1
     assert (attr.max_count, attr.max_count_profile, attr.free_count, attr.align) == (EVS, EVS, 0, 1)
     assert (attr.width, attr.fmt_modes, attr.ev_modes) == (32, 1, 1)
     assert attr.port_mask == 0b110
