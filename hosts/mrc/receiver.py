@@ -157,8 +157,8 @@ class Receiver:
         if wrong is not None:
             self._nak(wrong, entropy)
             return
-        self._track(offset, entropy)
-        self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
+        if self._track(offset, entropy):
+            self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 
     def _refuse_new(self, bits: int, timestamp: int, entropy: int) -> None:
         """A packet beyond the PSN range, or any new one of a QP that is being closed; that is not answered."""
@@ -169,11 +169,14 @@ class Receiver:
             self._counters.refuse(Ignored.QP_STATE)
 
     def _place(self, payload: memoryview, address: int, rkey: int, length: int) -> Ignored | None:
-        """Put a payload where it belongs, or say what is wrong with that."""
+        """Put a payload where it belongs, or say what is wrong with that. A write of nothing needs no rkey (InfiniBand
+        1.4, C9-88)."""
         at = address - self._base
         stop = at + len(payload)
         if len(payload) > length:
             return Ignored.LONGER_THAN_LENGTH
+        if not length:
+            return None
         if rkey == self._rkey and at >= 0 and stop <= self._region_bytes:
             self._region[at:stop] = payload
             return None
@@ -194,12 +197,12 @@ class Receiver:
         self._ends[seq] = msn
         return None
 
-    def _track(self, offset: int, entropy: int) -> None:
-        """Mark a packet received; what it makes whole is delivered and acknowledged."""
+    def _track(self, offset: int, entropy: int) -> bool:
+        """Mark a packet received; what it makes whole is delivered and acknowledged. False: that ended the QP."""
         if offset or self._received:
             self._received |= 1 << offset
             if offset:
-                return
+                return True
             run = (~self._received & (self._received + 1)).bit_length() - 1
             self._received >>= run
         else:
@@ -215,19 +218,22 @@ class Receiver:
                     whole = True
         if whole and not self._deliver():
             self._nak(Ignored.NO_RECEIVE, entropy)
-            return
+            return False
         if whole or self._expected - self._acked >= ACK_EVERY:
             self._queue_ack(entropy)
+        return True
 
     def _deliver(self) -> bool:
         """Hand over immediates in the order they were sent, as far as everything before them is whole. False if there
-        is no receive for the next one."""
+        is no receive for the next one: no answer acknowledges its message, even one that was queued before."""
         counters = self._counters
         while self._stash:
             entry = self._stash.get(self._next_rqmsn)
             if entry is None or entry[0] >= self._expected:
                 return True
             if not self.receives:
+                self._expected, self._received = entry[0], 0
+                self._completed_msn = entry[2] - 1 & 0xFFFF
                 return False
             self.receives -= 1
             del self._stash[self._next_rqmsn]

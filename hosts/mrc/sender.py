@@ -388,13 +388,15 @@ class Sender(DataSender):
             self.peer.condemn(path, now_ns)
 
     def on_ack(self, psn: int, syndrome: int, now_ns: int) -> None:
-        """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP."""
+        """Transport ACK: messages up to `psn` are complete at the peer. Or a NAK, which ends the QP after them."""
         counters = self._context.counters
         counters.acks_received += 1
         flight = self.flight
         covered = unwrap(psn, self._initial_psn, flight.una)
         if syndrome != bth.AETH_ACK and abs(covered - flight.una) < STRANGE:
             counters.naks_received += 1
+            if covered < flight.next:
+                self._complete(covered, now_ns)
             self._fail(NAK_FAILURES.get(syndrome, QpFailure.REMOTE_OPERATION))
             return
         if covered >= flight.next or syndrome != bth.AETH_ACK:
@@ -405,13 +407,16 @@ class Sender(DataSender):
             self._acked_unseen += before - flight.bytes
             self._progress(now_ns)
         self._quiet_since = now_ns
-        for message in self._outbox.complete(covered):
-            counters.messages_completed += 1
-            self._retry.progress(now_ns)
-            self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
+        self._complete(covered, now_ns)
         if self._outbox.idle():
             self.silence.idle()
         self.wake()
+
+    def _complete(self, covered: int, now_ns: int) -> None:
+        for message in self._outbox.complete(covered):
+            self._context.counters.messages_completed += 1
+            self._retry.progress(now_ns)
+            self._context.events.append(WriteCompleted(self.qpn, message.wr_id))
 
     def on_nack(self, bits: int, reason_code: int, entropy: int, now_ns: int) -> None:
         """The peer could not take one packet in: send it again, unless it says that this is hopeless."""

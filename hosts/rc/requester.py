@@ -312,6 +312,8 @@ class Requester(DataSender):
             self._on_gap(named, now_ns)
         elif syndrome in NAK_FAILURES:
             counters.naks_received += 1
+            if seq > self._una:
+                self._acknowledge(seq - 1, arrival_ns, now_ns)
             self._fail(NAK_FAILURES[syndrome])
         else:
             counters.refuse(RcIgnored.UNKNOWN_SYNDROME)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
-from mrc_testbed.hosts.common.memory import Domain, Memory
+from mrc_testbed.hosts.common.memory import Domain
 from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.psn import HALF, MASK, STRANGE
 from mrc_testbed.hosts.rc import wire
@@ -40,8 +40,8 @@ class Responder:
         "_fail",
         "_gap_told",
         "_initial_psn",
+        "_key",
         "_length",
-        "_memory",
         "_notified_at",
         "_notify_ns",
         "_place",
@@ -85,8 +85,8 @@ class Responder:
         progress."""
         self._length = 0
         """Bytes of the message in progress."""
-        self._memory: Memory | None = None
-        """Where it goes; None: into the region."""
+        self._key = 0
+        """Its rkey. The region may go in the middle of a message."""
         self._completed = 0
         """Messages completed."""
         self._since_ack = 0
@@ -135,11 +135,14 @@ class Responder:
         ends = opcode in wire.ENDS_MESSAGE
         if wrong is None and (stop != self._end if ends else not place < stop < self._end):
             wrong = RcIgnored.WRONG_LENGTH
+        if wrong is None:
+            wrong = self._put(self._key, place, view[start:end])
+        if wrong is None and ends:
+            self._end = -1
+            immediate = wire.parse_immediate(view, wire.GO_BACK_N_OVERHEAD) if opcode in wire.HAS_IMMEDIATE else None
+            wrong = self._complete(immediate, self._length)
         if wrong is not None:
             self._refuse(wrong)
-            return
-        if not self._write(self._memory, place, view[start:end]):
-            self._refuse(RcIgnored.OWN_MEMORY)
             return
         self._place = stop
         self._expected += 1
@@ -147,12 +150,6 @@ class Responder:
         self._counters.bytes_delivered += stop - place
         self.placed.note(stop - place, arrival_ns)
         self._gap_told = False
-        if ends:
-            self._end = -1
-            immediate = wire.parse_immediate(view, wire.GO_BACK_N_OVERHEAD) if opcode in wire.HAS_IMMEDIATE else None
-            if not self._complete(immediate, self._length):
-                self._refuse(RcIgnored.NO_RECEIVE)
-                return
         self._count_for_ack(1, bits)
 
     def _begin(self, view: memoryview) -> RcIgnored | None:
@@ -160,41 +157,45 @@ class Responder:
         if self._end >= 0:
             return RcIgnored.OUT_OF_MESSAGE
         address, rkey, length = wire.parse_reth(view)
-        self._memory = None
-        if not self._in_region(rkey, address, length):
-            self._memory = self._domain.find(rkey, address, length)
-            if self._memory is None:
-                return RcIgnored.REMOTE_ACCESS
-        self._place, self._end, self._length = address, address + length, length
+        there = not length or self._in_region(rkey, address, length)
+        if not there and self._domain.find(rkey, address, length) is None:
+            return RcIgnored.REMOTE_ACCESS
+        self._key, self._place, self._end, self._length = rkey, address, address + length, length
         return None
 
     def _in_region(self, rkey: int, address: int, size: int) -> bool:
         at = address - self._base
         return rkey == self._rkey and at >= 0 and at + size <= len(self._region)
 
-    def _write(self, memory: Memory | None, address: int, data: memoryview) -> bool:
-        """Place `data`; `memory` None: in the region. False if it cannot be placed."""
-        if memory is not None:
-            return memory.write(address, data)
-        at = address - self._base
-        self._region[at : at + len(data)] = data
-        return True
+    def _put(self, rkey: int, address: int, data: memoryview) -> RcIgnored | None:
+        """Place a payload where it belongs, or say what is wrong with that. A write of nothing needs no rkey (InfiniBand
+        1.4, C9-88)."""
+        if not data:
+            return None
+        if self._in_region(rkey, address, len(data)):
+            at = address - self._base
+            self._region[at : at + len(data)] = data
+            return None
+        memory = self._domain.find(rkey, address, len(data))
+        if memory is None:
+            return RcIgnored.REMOTE_ACCESS
+        return None if memory.write(address, data) else RcIgnored.OWN_MEMORY
 
     def _continue(self) -> RcIgnored | None:
         return RcIgnored.OUT_OF_MESSAGE if self._end < 0 else None
 
-    def _complete(self, immediate: int | None, length: int) -> bool:
-        """A message of `length` bytes, and every one before it, is whole. False if it needs a receive, and there is
-        none."""
+    def _complete(self, immediate: int | None, length: int) -> RcIgnored | None:
+        """A message of `length` bytes, and every one before it, is whole. It may need a receive, and there is none:
+        then no answer may acknowledge it, even one that was queued before."""
+        if immediate is not None and not self.receives:
+            return RcIgnored.NO_RECEIVE
         self._completed = self._completed + 1 & MASK
         if immediate is not None:
-            if not self.receives:
-                return False
             self.receives -= 1
             self._counters.immediates += 1
             self._counters.wimm_delivered += 1
             self._context.events.append(ImmediateDelivered(self._qpn, immediate, self._completed, length))
-        return True
+        return None
 
     def close(self) -> None:
         """Take nothing new, and go on to acknowledge what has come."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.memory import Domain, Memory
+from mrc_testbed.hosts.common.memory import Domain
 from mrc_testbed.hosts.common.psn import MASK
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes
@@ -58,8 +58,10 @@ class SelectiveResponder(Responder):
         self._expected = first + run
         if self._ends:
             for seq in range(first, first + run):
-                if seq in self._ends and not self._complete(*self._ends.pop(seq)):
-                    self._refuse(RcIgnored.NO_RECEIVE)
+                wrong = self._complete(*self._ends.pop(seq)) if seq in self._ends else None
+                if wrong is not None:
+                    self._expected = seq
+                    self._refuse(wrong)
                     return
         self._count_for_ack(run, bits)
 
@@ -68,23 +70,15 @@ class SelectiveResponder(Responder):
         address, rkey, length = wire.parse_reth(view)
         start, end = wire.payload_bounds(view, wire.SELECTIVE_OVERHEAD)
         size = end - start
-        memory: Memory | None = None
-        if not self._in_region(rkey, address, size):
-            memory = self._domain.find(rkey, address, size)
-            if memory is None:
-                self._refuse(RcIgnored.REMOTE_ACCESS)
-                return False
-        if size > length:
-            self._refuse(RcIgnored.WRONG_LENGTH)
+        wrong = self._put(rkey, address, view[start:end]) if size <= length else RcIgnored.WRONG_LENGTH
+        if wrong is not None:
+            self._refuse(wrong)
             return False
         opcode = view[0]
         if opcode in wire.ENDS_MESSAGE:
             has_immediate = opcode in wire.HAS_IMMEDIATE
             immediate = wire.parse_immediate(view, wire.SELECTIVE_OVERHEAD) if has_immediate else None
             self._ends[seq] = immediate, length
-        if not self._write(memory, address, view[start:end]):
-            self._refuse(RcIgnored.OWN_MEMORY)
-            return False
         self._counters.data_received += 1
         self._counters.bytes_delivered += size
         self.placed.note(size, arrival_ns)
