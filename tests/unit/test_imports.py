@@ -66,6 +66,7 @@ ORDER = (
         "testbed.cli",
         "api",
         "verbs",
+        "torch",
         "__main__",
     ),
 )
@@ -229,7 +230,7 @@ def test_the_picture_of_the_rooms_has_the_same_order() -> None:
     picture = (ROOT / "docs/architecture.md").read_text().partition("```\nhigh ")[2].partition("```")[0]
     lines = [re.split(r" {2,}", line.removeprefix("low").strip())[:-1] for line in picture.splitlines()]
     drawn = [
-        [room if room in (*ROOMS, "api", "verbs", "__main__") else f"testbed.{room}" for room in line]
+        [room if room in (*ROOMS, "api", "verbs", "torch", "__main__") else f"testbed.{room}" for room in line]
         for line in reversed(lines)
     ]
     assert [sorted(line, key=ORDER.index) for line in drawn] == list(_in_pieces(ORDER, map(len, drawn)))
