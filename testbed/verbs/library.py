@@ -27,6 +27,8 @@ LINKS = {"lib_mrc.so": MRC, "libnv_mrc.so": MRC}
 """Names by which programs know libmrc.so."""
 FIX = "make setup, or apt-get install clang libc6-dev"
 _COMPILERS = ("clang", "cc", "gcc")
+_SANITIZING = ("gcc", "cc", "clang")
+"""Debian's clang comes without the libraries of its sanitizers."""
 _WHAT = "the verbs library"
 _FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-pthread")
 _LINK = ("-shared", "-Wl,-z,nodelete", "-Wl,-z,defs")
@@ -63,9 +65,9 @@ def sanitizer_flags(*sanitizers: str) -> tuple[str, ...]:
     return ("-fsanitize=" + ",".join(sanitizers), "-fno-omit-frame-pointer", "-O1")
 
 
-def compiler() -> str:
+def compiler(sanitizes: bool = False) -> str:
     """Path of a C compiler. Raises MissingCapability without one."""
-    for name in _COMPILERS:
+    for name in _SANITIZING if sanitizes else _COMPILERS:
         if path := shutil.which(name):
             return path
     raise MissingCapability(f"there is no C compiler and {_WHAT} has not been compiled before", FIX)
@@ -105,9 +107,10 @@ def _build(folder: Path, found: Parts, flags: tuple[str, ...]) -> None:
 
 
 def _link(target: Path, sources: tuple[Path, ...], flags: tuple[str, ...]) -> None:
+    sanitizes = any(flag.startswith("-fsanitize") for flag in flags)
     # -z defs is not for sanitizers, whose functions the program brings.
-    link = _LINK if not any(flag.startswith("-fsanitize") for flag in flags) else _LINK[:-1]
-    command = [compiler(), *_FLAGS, *link, f"-Wl,-soname,{target.name}", *map(str, sources), *flags]
+    link = _LINK[:-1] if sanitizes else _LINK
+    command = [compiler(sanitizes), *_FLAGS, *link, f"-Wl,-soname,{target.name}", *map(str, sources), *flags]
     run_compiler([*command, "-o", str(target)], _WHAT, FIX, Path(command[0]).name)
 
 

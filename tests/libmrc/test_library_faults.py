@@ -1,0 +1,103 @@
+"""A daemon that ends, talks nonsense or refuses: the program gets errors and never hangs, crashes or is ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, RECORD_BYTES, Kind
+
+from .fake_daemon import FakeDaemon, Faults
+from .programs import program, run
+
+ENDED_WELL, GAVE_UP = 0, 3
+GARBAGE = {
+    "ones": b"\xff" * RECORD_BYTES,
+    "zeros": bytes(RECORD_BYTES),
+    "half a record": FORMS[Kind.REPLY].pack()[:64],
+    "a record and a half": FORMS[Kind.SENT].pack() + bytes(64),
+    "too many": FORMS[Kind.SENT].pack() * (MOST_NEWS + 1),
+    "a program's record": FORMS[Kind.POST_SEND].pack(),
+    "more sent than posted": FORMS[Kind.SENT].pack(qpn=0x11, count=0xFFFFFFFF),
+    "received what is not posted": FORMS[Kind.RECEIVED].pack(qpn=0x11) * 9,
+    "an event there is not": FORMS[Kind.ASYNC].pack(event=77),
+    "an event of a CQ": FORMS[Kind.ASYNC].pack(event=0, element=5),
+}
+HARMLESS = {
+    "a QP there is not": FORMS[Kind.SENT].pack(qpn=0x999, count=3),
+    "an answer to nobody": FORMS[Kind.REPLY].pack(token=1 << 63),
+    "events for nobody": FORMS[Kind.EV_STATE].pack(ev=1) + FORMS[Kind.PROBED].pack(ev=1),
+    "a status there is not": FORMS[Kind.QP_ERROR].pack(qpn=0x11, status=4000, text=b"%s%n" * 24),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+def records_of_a_life(folder: Path, tmp_path: Path) -> int:
+    with FakeDaemon(tmp_path / "counting") as daemon:
+        assert run(program(folder), "life", daemon).returncode == ENDED_WELL
+    return len(daemon.seen)
+
+
+@pytest.mark.parametrize("sanitizers", [(), ("address", "undefined"), ("thread",)], ids=lambda each: "-".join(each))
+def test_the_daemon_ends_at_any_record(sanitizers: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
+    path = program(folder, *sanitizers)
+    for number in range(1, records_of_a_life(folder, tmp_path) + 1):
+        with FakeDaemon(tmp_path / f"socket{number}", Faults(die_at=number)) as daemon:
+            result = run(path, "life", daemon)
+        assert result.returncode in (ENDED_WELL, GAVE_UP), (number, result.returncode, result.stderr)
+        assert not [
+            line for line in result.stderr.splitlines() if not line.startswith("mrc-testbed: ") and "ERROR" in line
+        ]
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_nonsense_at_any_record(name: str, folder: Path, tmp_path: Path) -> None:
+    path = program(folder, "address", "undefined")
+    for number in range(1, records_of_a_life(folder, tmp_path) + 1):
+        faults = Faults(garbage_at=number, garbage=GARBAGE[name])
+        with FakeDaemon(tmp_path / f"socket{number}", faults) as daemon:
+            daemon.on_record = None
+            result = run(path, "life", daemon)
+        assert result.returncode in (ENDED_WELL, GAVE_UP), (number, result.returncode, result.stderr)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> None:
+    """They come before the answer, which comes too."""
+    with FakeDaemon(tmp_path / "socket") as daemon:
+        daemon.on_record = lambda sender, kind, _: (
+            daemon.send(sender, HARMLESS[name]) if kind is Kind.CREATE_QP else None
+        )
+        result = run(program(folder, "address", "undefined"), "life", daemon)
+    assert result.returncode == ENDED_WELL, result.stderr
+
+
+REFUSED = (Kind.REG_MR, Kind.CREATE_QP, Kind.MODIFY_QP, Kind.QUERY_PORT, Kind.DESTROY_QP, Kind.DEREG_MR)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_refusal_says_why(kind: Kind, folder: Path, tmp_path: Path) -> None:
+    with FakeDaemon(tmp_path / "socket", Faults(refuse={kind: (13, "because of %d reasons")})) as daemon:
+        result = run(program(folder), "life", daemon)
+    assert result.returncode == GAVE_UP
+    assert "mrc-testbed: mlx5_0: because of %d reasons\n" in result.stderr
+
+
+def test_a_program_that_is_not_taken_has_no_device(folder: Path, tmp_path: Path) -> None:
+    with FakeDaemon(tmp_path / "socket", Faults(hello_error=(71, "records of version 2"))) as daemon:
+        result = run(program(folder), "absent", daemon)
+    assert result.returncode == 0, result.stderr
+    assert "mrc-testbed: mlx5_0: records of version 2\n" in result.stderr
+
+
+def test_the_programs_introduce_themselves(folder: Path, tmp_path: Path) -> None:
+    names = []
+    with FakeDaemon(tmp_path / "socket") as daemon:
+        daemon.on_record = lambda _, kind, values: names.append(values["name"]) if kind is Kind.HELLO else None
+        assert run(program(folder), "life", daemon).returncode == ENDED_WELL
+    assert [name.rstrip(b"\0") for name in names] == [b"program"]
