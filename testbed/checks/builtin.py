@@ -76,7 +76,8 @@ def _of_programs(record: RunRecord, decisive: Sequence[Expectation]) -> dict[str
     """How programs of the user ended, unless an expectation says the same; and whether they were understood."""
     programs = record.scenario.job.programs
     checks: dict[str, Check] = {}
-    if programs and not any(map(_asks_for_good_programs, decisive)):
+    ended_as_stated = any(map(_asks_for_good_programs, decisive)) or any(map(_states_failures, decisive))
+    if programs and not ended_as_stated:
         checks[PROGRAMS_ENDED] = programs_ended
     if any(job.entry.step for job in programs):
         checks[STEPS_PRINTED] = steps_printed
@@ -110,6 +111,11 @@ def _asks_for_intact_data(wanted: Expectation) -> bool:
 def _asks_for_good_programs(wanted: Expectation) -> bool:
     """The same of programs of the user."""
     return wanted.metric.name == "programs_failed" and wanted.figure.scope == EVERYBODY and _holds_for_0_alone(wanted)
+
+
+def _states_failures(wanted: Expectation) -> bool:
+    """It holds only where programs fail: then how they ended is as it was asked for, or the line itself fails."""
+    return wanted.metric.name == "programs_failed" and wanted.figure.scope == EVERYBODY and not holds(wanted, 0)
 
 
 def _holds_for_0_alone(wanted: Expectation) -> bool:
