@@ -145,7 +145,10 @@ class Receiver:
         seq = expected + offset
         if offset < 0 or self._received >> offset & 1:
             self._counters.duplicates += 1
-            self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
+            if self._psn_range:
+                self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
+            else:
+                self._queue_ack(entropy)
             return
         if offset >= self._psn_range:
             self._refuse_new(bits, timestamp, entropy)
@@ -295,7 +298,7 @@ class Receiver:
         the others had to say was left to the retransmission timer, for a peer whose window is full of it sends nothing.
         """
         path = self._peer.answer_path(entropy >> 16, 0)
-        for start in pieces(self._received):
+        for start in pieces(self._received) if self._psn_range else ():
             arguments = (probe_id, start, entropy, timestamp)
             self._context.send_control(path, self._emit_probe_answer, arguments)
         self._context.send_control(path, self._emit_ack, ())
@@ -318,8 +321,10 @@ class Receiver:
         return NEVER
 
     def close(self) -> None:
-        """Take nothing new, and go on to acknowledge what has come."""
+        """Take nothing new, and go on to acknowledge what is whole. No SACK shows from now on that what is new is
+        missing: its sender would think that it got lost, and send it again without end."""
         self._psn_range = 0
+        self._since_sack = 0
         self._trim_nack = False
 
     def stop(self) -> None:

@@ -168,8 +168,8 @@ class Responder:
         return rkey == self._rkey and at >= 0 and at + size <= len(self._region)
 
     def _put(self, rkey: int, address: int, data: memoryview) -> RcIgnored | None:
-        """Place a payload where it belongs, or say what is wrong with that. A write of nothing needs no rkey (InfiniBand
-        1.4, C9-88)."""
+        """Place a payload where it belongs, or say what is wrong with that. A write of nothing needs no rkey
+        (InfiniBand 1.4, C9-88)."""
         if not data:
             return None
         if self._in_region(rkey, address, len(data)):
