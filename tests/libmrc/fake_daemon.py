@@ -42,7 +42,7 @@ class Faults:
     die_at: int = 0
     """Closes every connection instead of answering this record."""
     garbage_at: int = 0
-    """Answers this record with `garbage`."""
+    """Sends `garbage` before it answers this record."""
     garbage: bytes = b"\xff" * RECORD_BYTES
     silent_at: int = 0
     """Does not answer this record nor any after it."""
@@ -239,9 +239,10 @@ class FakeDaemon:
         if self._count == self.faults.die_at:
             self._dead = True
             self._end_all()
-        elif self._count == self.faults.garbage_at:
+            return
+        if self._count == self.faults.garbage_at:
             self.send(program, self.faults.garbage)
-        elif not self._silent:
+        if not self._silent and program in self.programs:
             self._handle(program, kind, values)
 
     def _handle(self, program: Program, kind: Kind, values: dict[str, Any]) -> None:
