@@ -62,6 +62,8 @@ class Story:
             self.complete[host] += 1
             assert event.wr_id == self.complete[host], "in the order of posting"
             self.assert_whole(host, event.wr_id)
+            needed = sum(each[3] is not None for each in self.wanted[host][: event.wr_id])
+            assert self.delivered[1 - host] >= needed, "complete, and its immediate was not told"
         elif isinstance(event, ImmediateDelivered):
             sent = [(number, each) for number, each in enumerate(self.wanted[1 - host]) if each[3] is not None]
             number, (_, _, data, immediate) = sent[self.delivered[host]]
