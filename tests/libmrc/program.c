@@ -12,7 +12,7 @@ static const struct {
     TEST(room),      TEST(receives),   TEST(many),        TEST(overflow), TEST(destroy),        TEST(left),
     TEST(broken),    TEST(channel),    TEST(solicited),   TEST(unacknowledged), TEST(async),    TEST(verbs),
     TEST(fork),      TEST(fork_alone), TEST(waits),       TEST(threads),  TEST(shared),         TEST(life),
-    TEST(reader),    TEST(contexts),   TEST(opcodes),     TEST(again),    TEST(closing),
+    TEST(reader),    TEST(contexts),   TEST(opcodes),     TEST(again),    TEST(closing),        TEST(flood),
 };
 
 int main(int count, char **arguments) {

@@ -162,13 +162,48 @@ void test_life(void) {
     ENDS_IF(ibv_close_device(verbs));
 }
 
-/* The daemon goes when the program asks for port 4. */
+static void *await_completion(void *channel) {
+    struct mrc_cq *cq;
+    int failed = mrc_get_cq_event(channel, &cq, NULL);
+    return (void *)(intptr_t)(failed ? errno : 0);
+}
+
+static void *await_event(void *verbs) {
+    struct ibv_async_event event;
+    int failed = ibv_get_async_event(verbs, &event);
+    return (void *)(intptr_t)(failed ? errno : 1000 + (int)event.event_type);
+}
+
+struct waiters {
+    struct ibv_context *verbs;
+    struct mrc_comp_channel *channel;
+    pthread_t of_completion, of_event;
+};
+
+static void start_waiters(struct waiters *waiters, struct world *world) {
+    CHECK((waiters->verbs = ibv_open_device(world->list[0])));
+    CHECK(mrc_create_comp_channel(world->mrc, &waiters->channel) == 0);
+    CHECK(pthread_create(&waiters->of_completion, NULL, await_completion, waiters->channel) == 0);
+    CHECK(pthread_create(&waiters->of_event, NULL, await_event, waiters->verbs) == 0);
+    usleep(20000);
+}
+
+static void end_waiters(struct waiters *waiters) {
+    void *completion, *event;
+    CHECK(pthread_join(waiters->of_completion, &completion) == 0 && completion == (void *)EIO);
+    CHECK(pthread_join(waiters->of_event, &event) == 0 && event == (void *)(1000 + IBV_EVENT_DEVICE_FATAL));
+    CHECK(mrc_destroy_comp_channel(waiters->channel) == 0 && ibv_close_device(waiters->verbs) == 0);
+}
+
+/* The daemon goes when the program asks for port 4, while two threads wait in the library. */
 void test_closing(void) {
     struct world world;
+    struct waiters waiters;
     struct ibv_port_attr port;
     struct ibv_wc wc;
     struct ibv_async_event event;
     open_world(&world, 64);
+    start_waiters(&waiters, &world);
     struct pair pair = make_pair(&world);
     CHECK(post_receive(pair.to, 1) == 0);
     CHECK(post_write(&world, pair.from, 8, 2, 0) == 0 && post_write(&world, pair.from, 8, 3, 0) == 0);
@@ -187,6 +222,7 @@ void test_closing(void) {
     CHECK_NULL(ibv_alloc_pd(world.verbs), EIO);
     CHECK_NULL(mrc_create_cq(world.mrc, 1, NULL, NULL, 0), EIO);
     CHECK(mrc_req_notify_cq(world.send_cq, 0) == EIO);
+    end_waiters(&waiters);
     destroy_pair(&pair);
     close_world(&world);
 }

@@ -191,6 +191,39 @@ void test_shared(void) {
     close_world(&world);
 }
 
+enum { FLOOD = 1000 };
+
+static void *poll_flood(void *argument) {
+    struct world *world = argument;
+    for (uint64_t i = 0; i < FLOOD; i++) {
+        expect(world->send_cq, i, IBV_WC_SUCCESS);
+    }
+    return NULL;
+}
+
+/* The daemon of this test does not read for a while: the socket fills, and posting waits for it. */
+void test_flood(void) {
+    struct world world;
+    pthread_t thread;
+    open_world(&world, FLOOD);
+    world.cap.max_send_wr = 1024;
+    struct pair pair = make_pair(&world);
+    CHECK(pthread_create(&thread, NULL, poll_flood, &world) == 0);
+    for (uint64_t i = 0; i < FLOOD; i++) {
+        CHECK(post_write(&world, pair.from, 8, i, IBV_SEND_SIGNALED) == 0);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    destroy_pair(&pair);
+    close_world(&world);
+}
+
+static void expect_closed_by_exec(void) {
+    for (int fd = STDERR_FILENO + 1; fd < 64; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        CHECK(flags < 0 || flags & FD_CLOEXEC);
+    }
+}
+
 /* The whole device, closed and opened again. */
 void test_again(void) {
     for (int i = 0; i < 5; i++) {
@@ -198,6 +231,7 @@ void test_again(void) {
         struct mrc_comp_channel *channel;
         open_world(&world, 8);
         CHECK(mrc_create_comp_channel(world.mrc, &channel) == 0 && mrc_destroy_comp_channel(channel) == 0);
+        expect_closed_by_exec();
         struct pair pair = make_pair(&world);
         CHECK(post_write(&world, pair.from, 8, 5, IBV_SEND_SIGNALED) == 0);
         expect(world.send_cq, 5, IBV_WC_SUCCESS);

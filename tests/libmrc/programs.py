@@ -23,22 +23,32 @@ SECONDS = 120
 
 def program(folder: Path, *sanitizers: str) -> Path:
     """The program, linked with the library; skips the test where that cannot be compiled."""
-    made = _made(folder, sanitizers)
+    return _or_skip(_made(folder, sanitizers))
+
+
+def preloaded(folder: Path) -> Path:
+    """The program with the library that is all in one."""
+    return _or_skip(_made(folder, (), (library.PRELOAD,)))
+
+
+def _or_skip(made: Path | MissingCapability) -> Path:
     if isinstance(made, MissingCapability):
         pytest.skip(str(made))
     return made
 
 
 @functools.cache
-def _made(folder: Path, sanitizers: tuple[str, ...]) -> Path | MissingCapability:
+def _made(
+    folder: Path, sanitizers: tuple[str, ...], names: tuple[str, ...] = (library.MRC, library.VERBS)
+) -> Path | MissingCapability:
     try:
         libraries = library.sanitized(*sanitizers) if sanitizers else library.libraries()
         compiler = library.compiler(bool(sanitizers))
     except MissingCapability as missing:
         return missing
-    target = folder / "-".join(("program", *sanitizers))
+    target = folder / "-".join(("program", *sanitizers, *names))
     flags = library.sanitizer_flags(*sanitizers) if sanitizers else ()
-    link = (str(libraries / library.MRC), str(libraries / library.VERBS), f"-Wl,-rpath,{libraries}")
+    link = (*(str(libraries / name) for name in names), f"-Wl,-rpath,{libraries}")
     command = [compiler, *FLAGS, *flags, *map(str, SOURCES), *link, "-o", str(target)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

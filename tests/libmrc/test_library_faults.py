@@ -77,6 +77,16 @@ def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> No
     assert result.returncode == ENDED_WELL, result.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("record", [1, 4])
+def test_a_daemon_that_answers_no_more_is_gone(record: int, folder: Path, tmp_path: Path) -> None:
+    """After 10 s at the first record, after 30 s later."""
+    with FakeDaemon(tmp_path / "socket", Faults(silent_at=record)) as daemon:
+        result = run(program(folder), "life", daemon)
+    assert result.returncode == GAVE_UP
+    assert "mrc-testbed: mlx5_0: the daemon " in result.stderr
+
+
 REFUSED = (Kind.REG_MR, Kind.CREATE_QP, Kind.MODIFY_QP, Kind.QUERY_PORT, Kind.DESTROY_QP, Kind.DEREG_MR)
 
 
@@ -100,4 +110,4 @@ def test_the_programs_introduce_themselves(folder: Path, tmp_path: Path) -> None
     with FakeDaemon(tmp_path / "socket") as daemon:
         daemon.on_record = lambda _, kind, values: names.append(values["name"]) if kind is Kind.HELLO else None
         assert run(program(folder), "life", daemon).returncode == ENDED_WELL
-    assert [name.rstrip(b"\0") for name in names] == [b"program"]
+    assert [name.rstrip(b"\0") for name in names] == [b"program-libmrc.so-libibverbs.so"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from mrc_testbed.hosts.verbs.messages import Given, Kind
 
 from .fake_daemon import FakeDaemon, Faults, Program
-from .programs import environment, program, run
+from .programs import environment, preloaded, program, run
 
 PLAIN = (
     *("device", "objects", "refusals", "nulls", "states", "attributes", "write", "chain", "unsignaled", "opcodes"),
@@ -56,6 +57,13 @@ def test_program_with_addresses_checked(name: str, folder: Path, tmp_path: Path)
 @pytest.mark.parametrize("name", THREADED)
 def test_program_with_threads_checked(name: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, name, "thread")
+
+
+@pytest.mark.parametrize("name", ["device", "write", "verbs", "threads", "again"])
+def test_program_with_the_library_that_is_all_in_one(name: str, folder: Path, tmp_path: Path) -> None:
+    with FakeDaemon(tmp_path / "socket") as daemon:
+        result = run(preloaded(folder), name, daemon)
+    assert result.returncode == 0, result.stderr
 
 
 def on_port(
@@ -119,6 +127,20 @@ def test_completions_of_a_destroyed_qp_leave_the_cq(kind: str, folder: Path, tmp
 @pytest.mark.parametrize("kind", ["plain", "address", "thread"])
 def test_end_of_the_daemon_is_the_end_of_the_device(kind: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, "closing", kind, faults=Faults(deaf=True), hook=with_end)
+
+
+@pytest.mark.parametrize("kind", ["plain", "address", "thread"])
+def test_posting_waits_for_a_daemon_that_is_behind(kind: str, folder: Path, tmp_path: Path) -> None:
+    posts = 0
+
+    def be_slow(_: Program, kind: Kind, __: dict[str, Any]) -> None:
+        nonlocal posts
+        posts += kind is Kind.POST_SEND
+        if kind is Kind.POST_SEND and posts in (1, 500):
+            time.sleep(0.3)
+
+    passes(folder, tmp_path, "flood", kind, hook=lambda daemon: be_slow)
+    assert posts == 1000
 
 
 def test_attributes_reach_the_daemon(folder: Path, tmp_path: Path) -> None:
