@@ -51,7 +51,7 @@ static void count_fetched(const struct mt_event *event) {
     }
 }
 
-/* The daemon's count may be ahead of its records for a moment: then nothing is there, and poll() would return at once. */
+/* The daemon's count may be ahead of its records for a moment: nothing is there, and poll() would return at once. */
 static void wait_for_event(struct mt_context *context, bool has_just_been_woken) {
     struct pollfd waiting = {.fd = context->verbs.context.async_fd, .events = POLLIN};
     mt_unlock();

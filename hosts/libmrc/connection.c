@@ -73,14 +73,17 @@ static int open_socket(void) {
 }
 
 static bool send_hello(int fd, const int given[2]) {
-    union mt_record record = {.hello = {.kind = MT_HELLO, .version = MT_VERSION, .token = 1, .pid = (uint32_t)getpid()}};
+    union mt_record record = {.hello = {.kind = MT_HELLO, .version = MT_VERSION, .token = 1}};
+    record.hello.pid = (uint32_t)getpid();
     strncpy(record.hello.name, program_invocation_short_name, sizeof record.hello.name - 1);
     union {
         char room[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
     } control = {.room = {0}};
     struct iovec part = {&record, sizeof record};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;

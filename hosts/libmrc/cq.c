@@ -6,7 +6,8 @@
 
 enum { EMPTY_POLLS_BEFORE_WAIT = 32, WAIT_MS = 1 };
 
-static struct mrc_cq *make_cq(struct ibv_context *context, int cqe, void *cq_context, struct mrc_comp_channel *channel) {
+static struct mrc_cq *make_cq(struct ibv_context *context, int cqe, void *cq_context,
+                              struct mrc_comp_channel *channel) {
     struct mrc_cq *made = calloc(1, sizeof *made);
     struct mt_completion *ring = calloc((size_t)cqe, sizeof *ring);
     if (!made || !ring) {

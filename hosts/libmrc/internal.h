@@ -225,7 +225,8 @@ void mt_wait_to_send(struct mt_connection *connection);
 /* A token that no request of the connection has had: for records that are sent without waiting. Locked. */
 uint64_t mt_new_token(struct mt_connection *connection);
 /* Gives the request a token, sends it and waits for its REPLY; other records are dispatched meanwhile. Gives up the
- * mutex. 0 or errno: EPERM, EIO, or the `error` of the REPLY, whose text goes to stderr. `reply` may be NULL. Locked. */
+ * mutex. 0 or errno: EPERM, EIO, or the `error` of the REPLY, whose text goes to stderr. `reply` may be NULL.
+ * Locked. */
 int mt_request(struct mt_connection *connection, union mt_record *request, union mt_record *reply);
 /* Takes all records that have arrived. Locked. */
 void mt_drain(struct mt_connection *connection);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "verbs_values.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,95 +26,6 @@ union ibv_gid {
         mrc_testbed_be64 subnet_prefix;
         mrc_testbed_be64 interface_id;
     } global;
-};
-
-enum ibv_node_type { IBV_NODE_UNKNOWN = -1, IBV_NODE_CA = 1, IBV_NODE_SWITCH, IBV_NODE_ROUTER, IBV_NODE_RNIC };
-enum ibv_transport_type { IBV_TRANSPORT_UNKNOWN = -1, IBV_TRANSPORT_IB = 0, IBV_TRANSPORT_IWARP = 1 };
-enum ibv_atomic_cap { IBV_ATOMIC_NONE, IBV_ATOMIC_HCA, IBV_ATOMIC_GLOB };
-enum ibv_mtu { IBV_MTU_256 = 1, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 };
-enum ibv_port_state { IBV_PORT_NOP, IBV_PORT_DOWN, IBV_PORT_INIT, IBV_PORT_ARMED, IBV_PORT_ACTIVE };
-enum { IBV_LINK_LAYER_UNSPECIFIED, IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_ETHERNET };
-enum ibv_qp_type { IBV_QPT_RC = 2, IBV_QPT_UC = 3, IBV_QPT_UD = 4 };
-enum ibv_qp_state { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE, IBV_QPS_ERR };
-enum ibv_mig_state { IBV_MIG_MIGRATED, IBV_MIG_REARM, IBV_MIG_ARMED };
-
-enum ibv_access_flags {
-    IBV_ACCESS_LOCAL_WRITE = 1,
-    IBV_ACCESS_REMOTE_WRITE = 2,
-    IBV_ACCESS_REMOTE_READ = 4,
-    IBV_ACCESS_REMOTE_ATOMIC = 8,
-    IBV_ACCESS_RELAXED_ORDERING = 1 << 20,
-};
-
-enum ibv_qp_attr_mask {
-    IBV_QP_STATE = 0x1,
-    IBV_QP_CUR_STATE = 0x2,
-    IBV_QP_ACCESS_FLAGS = 0x8,
-    IBV_QP_PKEY_INDEX = 0x10,
-    IBV_QP_PORT = 0x20,
-    IBV_QP_QKEY = 0x40,
-    IBV_QP_AV = 0x80,
-    IBV_QP_PATH_MTU = 0x100,
-    IBV_QP_TIMEOUT = 0x200,
-    IBV_QP_RETRY_CNT = 0x400,
-    IBV_QP_RNR_RETRY = 0x800,
-    IBV_QP_RQ_PSN = 0x1000,
-    IBV_QP_MAX_QP_RD_ATOMIC = 0x2000,
-    IBV_QP_MIN_RNR_TIMER = 0x8000,
-    IBV_QP_SQ_PSN = 0x10000,
-    IBV_QP_MAX_DEST_RD_ATOMIC = 0x20000,
-    IBV_QP_CAP = 0x80000,
-    IBV_QP_DEST_QPN = 0x100000,
-};
-
-enum ibv_wr_opcode {
-    IBV_WR_RDMA_WRITE,
-    IBV_WR_RDMA_WRITE_WITH_IMM,
-    IBV_WR_SEND,
-    IBV_WR_SEND_WITH_IMM,
-    IBV_WR_RDMA_READ,
-    IBV_WR_ATOMIC_CMP_AND_SWP,
-    IBV_WR_ATOMIC_FETCH_AND_ADD,
-};
-
-enum ibv_send_flags { IBV_SEND_FENCE = 1, IBV_SEND_SIGNALED = 2, IBV_SEND_SOLICITED = 4, IBV_SEND_INLINE = 8 };
-
-enum ibv_wc_status {
-    IBV_WC_SUCCESS,
-    IBV_WC_LOC_LEN_ERR,
-    IBV_WC_LOC_QP_OP_ERR,
-    IBV_WC_LOC_EEC_OP_ERR,
-    IBV_WC_LOC_PROT_ERR,
-    IBV_WC_WR_FLUSH_ERR,
-    IBV_WC_MW_BIND_ERR,
-    IBV_WC_BAD_RESP_ERR,
-    IBV_WC_LOC_ACCESS_ERR,
-    IBV_WC_REM_INV_REQ_ERR,
-    IBV_WC_REM_ACCESS_ERR,
-    IBV_WC_REM_OP_ERR,
-    IBV_WC_RETRY_EXC_ERR,
-    IBV_WC_RNR_RETRY_EXC_ERR,
-    IBV_WC_FATAL_ERR = 19,
-    IBV_WC_RESP_TIMEOUT_ERR = 20,
-    IBV_WC_GENERAL_ERR = 21,
-};
-
-enum ibv_wc_opcode { IBV_WC_SEND, IBV_WC_RDMA_WRITE, IBV_WC_RECV = 128, IBV_WC_RECV_RDMA_WITH_IMM = 129 };
-enum ibv_wc_flags { IBV_WC_GRH = 1, IBV_WC_WITH_IMM = 2 };
-
-enum ibv_event_type {
-    IBV_EVENT_CQ_ERR,
-    IBV_EVENT_QP_FATAL,
-    IBV_EVENT_QP_REQ_ERR,
-    IBV_EVENT_QP_ACCESS_ERR,
-    IBV_EVENT_COMM_EST,
-    IBV_EVENT_SQ_DRAINED,
-    IBV_EVENT_PATH_MIG,
-    IBV_EVENT_PATH_MIG_ERR,
-    IBV_EVENT_DEVICE_FATAL,
-    IBV_EVENT_PORT_ACTIVE,
-    IBV_EVENT_PORT_ERR,
-    IBV_EVENT_GID_CHANGE = 18,
 };
 
 struct ibv_context;
