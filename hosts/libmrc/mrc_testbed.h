@@ -1,7 +1,7 @@
 /* Declarations of the MRC application API, our own: with them a program can be built without anybody's mrc.h.
  * Names, values and layouts are those that MRC programs use, so a program may include its own mrc.h instead, not both.
  *
- * Functions return 0 or a positive errno ("errno"), 0 or -1 with errno set ("-1"), or a pointer, NULL with errno set. */
+ * Functions return 0 or a positive errno ("errno"), 0 or -1 with errno set ("-1"), a pointer or NULL with errno set. */
 #ifndef MRC_TESTBED_H
 #define MRC_TESTBED_H
 

@@ -62,7 +62,8 @@ void trigger(struct world *world, uint8_t port);
 
 typedef void test_function(void);
 test_function test_device, test_absent, test_objects, test_refusals, test_nulls, test_states, test_attributes,
-    test_ports, test_write, test_chain, test_unsignaled, test_inline, test_room, test_receives, test_many, test_overflow,
+    test_ports, test_write, test_chain, test_unsignaled, test_inline,
+    test_room, test_receives, test_many, test_overflow,
     test_destroy, test_left, test_broken, test_channel, test_solicited, test_unacknowledged, test_async, test_verbs,
     test_fork, test_fork_alone, test_waits, test_threads, test_shared, test_life, test_reader, test_contexts,
     test_opcodes, test_again, test_closing, test_flood;
