@@ -10,10 +10,13 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.libmrc.memory_daemon import MemoryDaemon
+from tests.libmrc.pair import Pair
 from tests.libmrc.test_python_verbs import ROOT, outcomes, ranks
 
 JOB = Path(__file__).with_name("torch_job.py")
@@ -32,6 +35,25 @@ else:
         dist.all_reduce(torch.ones(3))
     except RuntimeError as error:
         print(str(error).splitlines()[0], flush=True)
+"""
+BACKWARD = """
+import os, time
+from datetime import timedelta
+import torch, torch.distributed as dist
+import mrc_testbed.torch
+dist.init_process_group("mrc", timeout=timedelta(seconds=60))
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+model(torch.ones(1, 4)).sum().backward()
+store = dist.distributed_c10d._get_default_store()
+if dist.get_rank() == 1:
+    store.set("leaves", b"1")
+    os._exit(0)
+store.wait(["leaves"])
+time.sleep(0.5)
+try:
+    model(torch.ones(1, 4)).sum().backward()
+except RuntimeError as error:
+    print("failed", "no acknowledgement" in str(error), flush=True)
 """
 LEAVES = """
 import os, time
@@ -116,6 +138,12 @@ def test_a_rank_that_has_gone_is_an_error(tmp_path: Path, python: str) -> None:
     assert "no acknowledgement" in out
 
 
+def test_a_rank_that_has_gone_fails_the_training(tmp_path: Path, python: str) -> None:
+    (status, out), (_, _) = run(tmp_path, 2, [python, "-c", BACKWARD])
+    assert status == 0
+    assert "failed True" in out
+
+
 def test_the_runner_needs_a_script(python: str) -> None:
     done = subprocess.run(
         [python, "-m", "mrc_testbed.torch"],
@@ -125,3 +153,13 @@ def test_the_runner_needs_a_script(python: str) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr.strip()) == (1, "usage: python -m mrc_testbed.torch SCRIPT [ARGUMENT ...]")
+
+
+def test_training_goes_on_while_paths_are_dead(tmp_path: Path, python: str) -> None:
+    """Over the daemons' own code and the MRC core."""
+    with Pair(tmp_path, loss=0.01) as pair:
+        pair.dead = {(0, 0), (1, 1)}
+        places: Any = SimpleNamespace(paths=[host.path for host in pair.hosts])
+        found = outcomes(ranks(places, [python, str(JOB), "training"], WORLD_SIZE="2", OMP_NUM_THREADS="1"))
+    for status, out in found:
+        assert (status, out.splitlines()[-1:]) == (0, ["training right, mrc"]), out
