@@ -12,6 +12,8 @@ from collections import deque
 from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, MOST_POSTS, RECORD_BYTES, Kind, kind_of
 from mrc_testbed.hosts.verbs.refusal import Malformed
 
+MOST_UNREAD = 1 << 16
+"""Answers, events and EV states that may wait for a program."""
 _ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(4 * struct.calcsize("i"))
 
 
@@ -24,6 +26,8 @@ class Connection:
         self._buffer = bytearray(MOST_POSTS * RECORD_BYTES + 1)
         self._view = memoryview(self._buffer)
         self._waiting: deque[bytes] = deque()
+        self._unread = 0
+        """Of those, at the most, what `tell` has queued."""
         self.full = False
         """The kernel took no more: wait until the socket can be written."""
 
@@ -44,6 +48,8 @@ class Connection:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 count = len(content) // 4
                 descriptors += struct.unpack(f"{count}i", content[: 4 * count])
+        if not data and not descriptors:
+            raise ConnectionResetError(errno.ECONNRESET, "the program has ended")
         if len(data) != RECORD_BYTES:
             for each in descriptors:
                 os.close(each)
@@ -70,14 +76,25 @@ class Connection:
     def reply(self, token: int, value: int = 0, error: int = 0, words: str = "") -> None:
         """Answer a request."""
         text = words.encode()[:95]
-        self.send(FORMS[Kind.REPLY].pack(error=error, token=token, value=value, text=text))
+        self.tell(FORMS[Kind.REPLY].pack(error=error, token=token, value=value, text=text))
 
     def send(self, record: bytes) -> None:
-        """Queue one record."""
+        """Queue one record, of which there are no more than the program has posted."""
         self._waiting.append(record)
 
+    def tell(self, record: bytes) -> None:
+        """Queue one of those that nothing bounds but the program's reading."""
+        self._unread += 1
+        self.send(record)
+
     def flush(self) -> None:
-        """Send what the kernel takes. Raises OSError when the program has gone."""
+        """Send what the kernel takes. Raises OSError when the program has gone, and Malformed when it does not read."""
+        self._send_waiting()
+        self._unread = min(self._unread, len(self._waiting))
+        if self._unread > MOST_UNREAD:
+            raise Malformed(f"it leaves {self._unread:,} answers unread")
+
+    def _send_waiting(self) -> None:
         waiting = self._waiting
         self.full = False
         while waiting:

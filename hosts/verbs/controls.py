@@ -72,7 +72,7 @@ class Controls:
             case EvChanged():
                 record = self._state(event.peer, event.plane, event.uplink, event.new)
                 for each in self._watching:
-                    each.connection.send(record)
+                    each.connection.tell(record)
                 return self._watching
             case PathAnswered():
                 return self._answered(event)
@@ -124,7 +124,7 @@ class Controls:
     def _list(self, asking: Controller, gid: bytes) -> int:
         records = [record for peer in self._peers(gid) for record in self._states(self._endpoint(), peer)]
         for record in records:
-            asking.connection.send(record)
+            asking.connection.tell(record)
         return len(records)
 
     def _states(self, endpoint: Endpoint, peer: int) -> Iterator[bytes]:
@@ -155,5 +155,5 @@ class Controls:
         if asked is None:
             return []
         asking, token, ev = asked
-        asking.connection.send(FORMS[Kind.PROBED].pack(ev=ev, token=token, rtt_ns=event.rtt_ns, port=event.plane + 1))
+        asking.connection.tell(FORMS[Kind.PROBED].pack(ev=ev, token=token, rtt_ns=event.rtt_ns, port=event.plane + 1))
         return [asking]

@@ -32,6 +32,8 @@ class ProgramMemory:
 
     def read(self, address: int, size: int) -> memoryview:
         """What is there: fewer bytes, or none, where memory is not mapped or the program has gone."""
+        if address >= _ALL:
+            return memoryview(b"")
         try:
             return memoryview(os.pread(self._descriptor, size, address))
         except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
@@ -19,6 +19,7 @@ from mrc_testbed.hosts.verbs.refusal import Malformed, Refused
 
 _LOCAL_WRITE, _REMOTE_WRITE = 1, 2
 _PSN_MASK = (1 << 24) - 1
+_ADDRESSES: Final = 1 << 64
 _NO_TRIM_NACK = 1
 """Bit of `cap` in MODIFY_QP."""
 _MTUS = (256, 512, 1024, 2048, 4096)
@@ -67,7 +68,7 @@ class Program:
     def end(self, now_ns: int) -> None:
         """The program has gone: nothing more is sent for it in this turn, and nothing is placed."""
         for key, (domain, _) in self._regions.items():
-            del domain.windows[key]
+            domain.windows.pop(key, None)
             self._host.free_key(key)
         self._regions.clear()
         for qp in self.qps.values():
@@ -172,7 +173,12 @@ class Program:
             return  # destroyed while the record was under way
         if length > facts.LONGEST_WRITE or qp.outstanding >= facts.MOST_WORK:
             raise Malformed(f"a write of {length:,} bytes, {qp.outstanding} outstanding")
+        if qp.state is not To.RTS:
+            return  # failed, or reset by another thread, meanwhile: the library flushes or forgets it
         qp.outstanding += 1
+        if remote_address + length > _ADDRESSES:
+            self._host.qps.fail(qp, QpFailure.REMOTE_ACCESS)
+            return
         if length and not flags & PostFlag.INLINE and not self._may_read(qp, lkey, address, length):
             self._host.qps.fail(qp, QpFailure.LOCAL_PROTECTION)
             return
@@ -193,8 +199,8 @@ class Program:
         """Let more writes with immediate in."""
         qpn, count = FORMS[Kind.POST_RECV].read(record)
         qp = self.qps.get(qpn)
-        if qp is None:
-            return
+        if qp is None or qp.state in (To.RESET, To.ERROR):
+            return  # as in `post_send`
         if qp.receives + count > facts.MOST_WORK:
             raise Malformed(f"{qp.receives + count:,} receives outstanding on a QP")
         self._host.qps.post_receives(qp, count)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Protocol
 
+from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.memory import Domain, Readable, Terms
 from mrc_testbed.hosts.common.timers import NEVER
@@ -79,7 +81,7 @@ class ProgramQp:
 
 _ALLOWED: Mapping[To, tuple[To, ...]] = {
     To.INIT: (To.RESET, To.INIT),
-    To.RTR: (To.INIT,),
+    To.RTR: (To.INIT, To.RTR),
     To.RTS: (To.RTR, To.RTS),
     To.RESET: tuple(To),
     To.ERROR: tuple(To),
@@ -105,17 +107,19 @@ class ProgramQps:
     def move(self, qp: ProgramQp, to: To, now_ns: int) -> None:
         """To RESET, INIT or ERROR."""
         self._check(qp, to)
-        if to is To.RESET and qp.state in (To.RTR, To.RTS, To.ERROR):
+        if to is To.RESET:
             self._forget(qp)
             qp.terms.clear()
             qp.outstanding = qp.receives = qp.sent = 0
-        elif to is To.ERROR and qp.state in (To.RTR, To.RTS):
-            self._endpoint.fail_qp(qp.qpn, QpFailure.BY_PROGRAM)
+        elif to is To.ERROR:
+            self.fail(qp, QpFailure.BY_PROGRAM)
         qp.state = to
 
     def connect(self, qp: ProgramQp, peer: int, terms: Terms) -> None:
-        """INIT -> RTR."""
+        """INIT -> RTR; in RTR already, nothing."""
         self._check(qp, To.RTR)
+        if qp.state is To.RTR:
+            return
         with refusals():
             self._endpoint.open_receiver(qp.qpn, peer, terms, qp.domain)
         qp.state, qp.peer = To.RTR, peer
@@ -137,10 +141,11 @@ class ProgramQps:
         qp.receives += count
 
     def fail(self, qp: ProgramQp, reason: QpFailure) -> None:
-        """To ERROR, unless it is there."""
+        """To ERROR, unless it is there. The endpoint may have failed it in this very turn, and tells of that next."""
         if qp.state in (To.RTR, To.RTS):
             qp.state = To.ERROR
-            self._endpoint.fail_qp(qp.qpn, reason)
+            with contextlib.suppress(QpStateError):
+                self._endpoint.fail_qp(qp.qpn, reason)
 
     def close(self, qp: ProgramQp, now_ns: int) -> None:
         """The program is through with it. It answers for a while."""

@@ -96,6 +96,8 @@ class Served:
         memory, async_fd = descriptors
         if not os.readlink(f"/proc/self/fd/{memory}").endswith("/mem"):
             raise Malformed("the first descriptor of a HELLO is no /proc/self/mem")
+        if not os.readlink(f"/proc/self/fd/{async_fd}").endswith("[eventfd]"):
+            raise Malformed("the second descriptor of a HELLO is no eventfd")
         os.set_blocking(async_fd, False)
         self._async_fd = async_fd
         name = bytes(hello["name"]).split(b"\0")[0].decode("ascii", "replace") or "program"
@@ -127,7 +129,7 @@ class Served:
 
     def tell_event(self, event: int, element: int) -> None:
         """An asynchronous event, for which the program may sleep in its eventfd."""
-        self.connection.send(FORMS[Kind.ASYNC].pack(event=event, element=element))
+        self.connection.tell(FORMS[Kind.ASYNC].pack(event=event, element=element))
         # What is full has been told enough to wake, and the record is there.
         try:
             os.write(self._async_fd, _ONE)
@@ -135,7 +137,7 @@ class Served:
             return
 
     def flush(self) -> None:
-        """Tell what is new, as far as the program takes it. Raises OSError when it has gone."""
+        """Tell what is new, as far as the program takes it. Raises as `Connection.flush`."""
         self.connection.flush()
         if self._changed and not self.connection.full:
             self._tell_sent()

@@ -122,13 +122,16 @@ class ProgramServer:
                 self._counts["programs"] += 1
 
     def _flush(self, fd: int, served: Served, now_ns: int) -> None:
-        if fd not in self._served:
-            return
+        if self._served.get(fd) is not served:
+            return  # it has ended, and a new connection may have its number
         was_full = served.connection.full
         try:
             served.flush()
         except OSError:
             self._end(fd, served, now_ns, "")
+            return
+        except Malformed as malformed:
+            self._end(fd, served, now_ns, str(malformed))
             return
         if served.connection.full != was_full:
             self._epoll.modify(fd, select.EPOLLIN | (select.EPOLLOUT if served.connection.full else 0))
@@ -220,8 +223,7 @@ class ProgramServer:
         return {f"verbs_{name}": count + running.get(name, 0) for name, count in self._counts.items()}
 
     def close(self, now_ns: int) -> None:
-        """End all connections and listen no more."""
+        """End all connections and listen no more. Turns go on for the QPs that still answer."""
         for fd, served in list(self._served.items()):
             self._end(fd, served, now_ns, "")
         self._listening.close()
-        self._epoll.close()
