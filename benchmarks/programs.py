@@ -78,10 +78,10 @@ def _rows(run: Path, name: str) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
-def measure(pairs: int, folder: Path) -> tuple[Path, BusyTime]:
-    """One run, while the machine is watched."""
-    (folder / "sender.py").write_text(SENDER, encoding="utf-8")
-    (folder / "programs.yaml").write_text(scenario_of(pairs), encoding="utf-8")
+def measure(scenario: str, sender: str, folder: Path) -> tuple[Path, BusyTime]:
+    """One run of a scenario with this sender.py, while the machine is watched."""
+    (folder / "sender.py").write_text(sender, encoding="utf-8")
+    (folder / "programs.yaml").write_text(scenario, encoding="utf-8")
     busy = BusyTime()
     try:
         command = [str(COMMAND), "run", str(folder / "programs.yaml"), "--out", str(folder / "out"), "--quiet"]
@@ -125,7 +125,7 @@ def main() -> int:
     """Measure, print, compare with the limits."""
     pairs = min(int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS, len(FLOWS))
     with tempfile.TemporaryDirectory() as folder:
-        run, busy = measure(pairs, Path(folder))
+        run, busy = measure(scenario_of(pairs), SENDER, Path(folder))
         costs = list(ratios(run, busy, pairs))
         start_ns = begin_of(run)
         figures = [(row["figure"], int(row["t_ns"]), float(row["value"])) for row in _rows(run, "printed.csv")]

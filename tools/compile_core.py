@@ -38,6 +38,7 @@ FILES = tuple(
     for name in (
         *("blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp"),
         *("gateway/gateway", "gateway/packets", "gateway/ring"),
+        *("verbs/connection", "verbs/memory", "verbs/program", "verbs/qps", "verbs/served", "verbs/server"),
     )
 )
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""

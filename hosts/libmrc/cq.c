@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-enum { EMPTY_POLLS_BEFORE_WAIT = 32, WAIT_MS = 1 };
+enum { EMPTY_POLLS_BEFORE_WAIT = 32, EMPTY_POLLS_AFTER_WAIT = 8, WAIT_MS = 1 };
 
 static struct mrc_cq *make_cq(struct ibv_context *context, int cqe, void *cq_context,
                               struct mrc_comp_channel *channel) {
@@ -128,19 +128,22 @@ static bool never_waits(void) {
     return spins;
 }
 
-/* A program that only polls gets its completion at once and leaves the CPU to others meanwhile. */
+/* A program that only polls gets its completion at once and leaves the CPU to others meanwhile. After a wait in which
+ * nothing came the next one comes sooner. */
 static int fetch_or_wait(struct mrc_cq *cq, int most, struct ibv_wc *wc) {
-    static _Thread_local unsigned empty_polls;
+    static _Thread_local unsigned polls_left = EMPTY_POLLS_BEFORE_WAIT;
     struct mt_connection *connection = mt_connection_of(cq->shadow.context);
     mt_drain(connection);
     int taken = fetch(cq, most, wc);
-    if (taken == 0 && ++empty_polls >= EMPTY_POLLS_BEFORE_WAIT && !never_waits()) {
-        mt_wait(connection, WAIT_MS);
-        taken = fetch(cq, most, wc);
-        empty_polls = 0;
+    if (taken == 0 && --polls_left == 0) {
+        if (!never_waits()) {
+            mt_wait(connection, WAIT_MS);
+            taken = fetch(cq, most, wc);
+        }
+        polls_left = EMPTY_POLLS_AFTER_WAIT;
     }
     if (taken > 0) {
-        empty_polls = 0;
+        polls_left = EMPTY_POLLS_BEFORE_WAIT;
     }
     return taken;
 }

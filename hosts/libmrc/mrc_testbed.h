@@ -143,7 +143,8 @@ int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd);
 int mrc_destroy_comp_channel(struct mrc_comp_channel *channel);
 struct mrc_cq *mrc_create_cq(struct mrc_context *context, int cqe, void *cq_context, struct mrc_comp_channel *channel,
                              int comp_vector);
-/* The number of completions, or -1. Waits 1 ms at most, in every 32nd empty call of a thread. */
+/* The number of completions, or -1. Waits 1 ms at most, after 32 empty calls of a thread, then after every
+ * 8th until there is a completion. */
 int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc);
 int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
 int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context);

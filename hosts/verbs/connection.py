@@ -9,7 +9,7 @@ import socket
 import struct
 from collections import deque
 
-from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, MOST_POSTS, RECORD_BYTES, Kind, kind_of
+from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, MOST_POSTS, RECORD_BYTES, Kind
 from mrc_testbed.hosts.verbs.refusal import Malformed
 
 MOST_UNREAD = 1 << 16
@@ -24,7 +24,7 @@ class Connection:
         self._socket = sock
         self._socket.setblocking(False)
         self._buffer = bytearray(MOST_POSTS * RECORD_BYTES + 1)
-        self._view = memoryview(self._buffer)
+        self.view = memoryview(self._buffer)
         self._waiting: deque[bytes] = deque()
         self._unread = 0
         """Of those, at the most, what `tell` has queued."""
@@ -56,22 +56,18 @@ class Connection:
             raise Malformed(f"a first datagram of {len(data)} bytes")
         return memoryview(data), descriptors
 
-    def receive(self) -> list[tuple[Kind, memoryview]] | None:
-        """Records of the next datagram; None: none came. Raises OSError at the end of the program, and Malformed."""
+    def receive(self) -> int:
+        """Put the next datagram into `view`; its size, 0 if none came. Raises OSError at the end of the program, and
+        Malformed for what is no row of records."""
         try:
             size = self._socket.recv_into(self._buffer)
         except BlockingIOError:
-            return None
+            return 0
         if not size:
             raise ConnectionResetError(errno.ECONNRESET, "the program has ended")
         if size % RECORD_BYTES or size > MOST_POSTS * RECORD_BYTES:
             raise Malformed(f"a datagram of {size} bytes")
-        view = self._view
-        try:
-            parts = [view[at : at + RECORD_BYTES] for at in range(0, size, RECORD_BYTES)]
-            return [(kind_of(part), part) for part in parts]
-        except ValueError as error:
-            raise Malformed(str(error)) from None
+        return size
 
     def reply(self, token: int, value: int = 0, error: int = 0, words: str = "") -> None:
         """Answer a request."""

@@ -135,28 +135,29 @@ HELLO_FIELDS: Final = (
 
 
 class Form:
-    """How one kind of record is written and read."""
+    """How one kind of record is written and read. `struct`: of a whole record, its kind first."""
 
     def __init__(self, kind: Kind, fields: str) -> None:
         named = [field.split(":") for field in fields.split()]
         self.kind = kind
         self.names = tuple(name for name, _ in named)
         self._empty = {name: b"" if code.endswith("s") else 0 for name, code in named}
-        self._struct = struct.Struct("<I" + "".join(code for _, code in named))
+        codes = "<I" + "".join(code for _, code in named)
+        self.struct = struct.Struct(f"{codes}{RECORD_BYTES - struct.calcsize(codes)}x")
 
     def pack(self, **values: Any) -> bytes:
         """What is not named is 0. Raises KeyError for a name that the record does not have."""
         if unknown := values.keys() - self._empty.keys():
             raise KeyError(f"{self.kind.name} has no {', '.join(sorted(unknown))}")
-        return self._struct.pack(self.kind, *{**self._empty, **values}.values()).ljust(RECORD_BYTES, b"\0")
+        return self.struct.pack(self.kind, *{**self._empty, **values}.values())
 
     def unpack(self, record: bytes | memoryview) -> dict[str, Any]:
         """By name, without the kind. Raises `struct.error` for a record that is too short."""
         return dict(zip(self.names, self.read(record), strict=True))
 
     def read(self, record: bytes | memoryview) -> tuple[Any, ...]:
-        """The values in order, without the kind: what the hot path takes."""
-        return self._struct.unpack_from(record)[1:]
+        """The values in order, without the kind. Raises as `unpack`."""
+        return self.struct.unpack_from(record)[1:]
 
 
 FORMS: Final[dict[Kind, Form]] = {kind: Form(kind, fields) for kind, fields in FIELDS.items()}

@@ -37,7 +37,7 @@ def open_verbs(request: Request, network: Network, names: QpNames, tell: Tell) -
         rtt_ns=network.rtt_ns,
     )
     endpoint = cast(ProgramEndpoint, network.endpoint)
-    return ProgramServer(network, endpoint, names, told, _listen(request.text("socket")), tell)
+    return ProgramServer(network, endpoint, names, told, listen(request.text("socket")), tell)
 
 
 def gid_of(ipv4: str) -> bytes:
@@ -48,8 +48,9 @@ def gid_of(ipv4: str) -> bytes:
         raise CommandError(f"{ipv4!r} is no IPv4 address") from None
 
 
-def _listen(name: str) -> socket.socket:
-    """`@` in front: an abstract name of this network namespace (unix(7))."""
+def listen(name: str) -> socket.socket:
+    """A socket at which programs find their host. `@` in front: an abstract name of this network namespace (unix(7)).
+    Raises CommandError."""
     address: Any = "\0" + name[1:] if name.startswith("@") else name
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -22,6 +21,8 @@ _PSN_MASK = (1 << 24) - 1
 _ADDRESSES: Final = 1 << 64
 _NO_TRIM_NACK = 1
 """Bit of `cap` in MODIFY_QP."""
+_IMMEDIATE: Final = int(PostFlag.IMMEDIATE)
+_INLINE: Final = int(PostFlag.INLINE)
 _MTUS = (256, 512, 1024, 2048, 4096)
 
 
@@ -48,6 +49,7 @@ class Program:
 
     def __init__(self, host: Host, owner: str, memory: ProgramMemory) -> None:
         self._host = host
+        self._endpoint = host.endpoint
         self.owner = owner
         self.memory = memory
         self._domains: dict[int, Domain] = {}
@@ -165,9 +167,9 @@ class Program:
 
     # Posting, which is not answered
 
-    def post_send(self, record: memoryview) -> None:
-        """Queue a write. One that cannot be puts the QP in ERROR."""
-        qpn, address, remote_address, length, lkey, rkey, immediate, flags = FORMS[Kind.POST_SEND].read(record)
+    def post_send(self, fields: tuple[Any, ...]) -> None:
+        """Queue the write of a POST_SEND, its kind first. One that cannot be puts the QP in ERROR."""
+        _, qpn, address, remote_address, length, lkey, rkey, immediate, flags = fields
         qp = self.qps.get(qpn)
         if qp is None:
             return  # destroyed while the record was under way
@@ -179,14 +181,15 @@ class Program:
         if remote_address + length > _ADDRESSES:
             self._host.qps.fail(qp, QpFailure.REMOTE_ACCESS)
             return
-        if length and not flags & PostFlag.INLINE and not self._may_read(qp, lkey, address, length):
+        if length and not flags & _INLINE and not self._may_read(qp, lkey, address, length):
             self._host.qps.fail(qp, QpFailure.LOCAL_PROTECTION)
             return
         data = Slice(self.memory, address, length)
-        with contextlib.suppress(QpStateError):  # in ERROR: the library flushes it
-            self._host.endpoint.post_of_program(
-                qpn, data, remote_address, rkey, 0, immediate if flags & PostFlag.IMMEDIATE else None
-            )
+        told = immediate if flags & _IMMEDIATE else None
+        try:
+            self._endpoint.post_of_program(qpn, data, remote_address, rkey, 0, told)
+        except QpStateError:
+            return  # in ERROR: the library flushes it
 
     def _may_read(self, qp: ProgramQp, lkey: int, address: int, length: int) -> bool:
         found = self._regions.get(lkey)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import struct
-from typing import Any
+from typing import Any, Final
 
 from mrc_testbed.hosts.verbs import facts
 from mrc_testbed.hosts.verbs.connection import Connection
 from mrc_testbed.hosts.verbs.controls import Controls
 from mrc_testbed.hosts.verbs.memory import ProgramMemory
-from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, VERSION, Kind
+from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, RECORD_BYTES, VERSION, Kind, kind_of
 from mrc_testbed.hosts.verbs.outcomes import outcome_of
 from mrc_testbed.hosts.verbs.program import Host, Program
 from mrc_testbed.hosts.verbs.qps import ProgramQp
 from mrc_testbed.hosts.verbs.refusal import Malformed, Refused
 
-_ONE = struct.pack("<Q", 1)
+_POST = FORMS[Kind.POST_SEND].struct
+_POST_SEND: Final = int(Kind.POST_SEND)
+_RECEIVED, _SENT = FORMS[Kind.RECEIVED].struct, FORMS[Kind.SENT].struct
 _OWN = frozenset({Kind.REG_MR, Kind.DEREG_MR, Kind.CREATE_QP, Kind.DESTROY_QP, Kind.MODIFY_QP})
 
 
@@ -32,6 +35,7 @@ class Served:
         self._async_fd = -1
         self._changed: dict[int, ProgramQp] = {}
         """QPs with writes that are complete and that the program has not heard of."""
+        self._untold_events = 0
         self.posts = 0
         self.completed = 0
 
@@ -45,18 +49,26 @@ class Served:
         Malformed."""
         if self.program is None:
             return self._greet()
-        records = self.connection.receive()
-        if records is None:
-            return False
-        for kind, record in records:
-            if kind is Kind.POST_SEND:
+        size = self.connection.receive()
+        view = self.connection.view
+        for at in range(0, size, RECORD_BYTES):
+            fields = _POST.unpack_from(view, at)
+            if fields[0] == _POST_SEND:
                 self.posts += 1
-                self.program.post_send(record)
-            elif kind is Kind.POST_RECV:
-                self.program.post_receive(record)
+                self.program.post_send(fields)
             else:
-                self._answer(self.program, kind, record, now_ns)
-        return True
+                self._take(self.program, view[at : at + RECORD_BYTES], now_ns)
+        return size > 0
+
+    def _take(self, program: Program, record: memoryview, now_ns: int) -> None:
+        try:
+            kind = kind_of(record)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
+        if kind is Kind.POST_RECV:
+            program.post_receive(record)
+        else:
+            self._answer(program, kind, record, now_ns)
 
     def _answer(self, program: Program, kind: Kind, record: memoryview, now_ns: int) -> None:
         token = _token(kind, record)
@@ -116,7 +128,7 @@ class Served:
     def received(self, qp: ProgramQp, immediate: int, length: int) -> None:
         """A write with immediate has taken a receive."""
         qp.receives -= 1
-        self.connection.send(FORMS[Kind.RECEIVED].pack(qpn=qp.qpn, immediate=immediate, byte_len=length))
+        self.connection.send(_RECEIVED.pack(Kind.RECEIVED, qp.qpn, immediate, length))
 
     def failed(self, qp: ProgramQp, reason: str) -> None:
         """A QP is in ERROR."""
@@ -130,11 +142,7 @@ class Served:
     def tell_event(self, event: int, element: int) -> None:
         """An asynchronous event, for which the program may sleep in its eventfd."""
         self.connection.tell(FORMS[Kind.ASYNC].pack(event=event, element=element))
-        # What is full has been told enough to wake, and the record is there.
-        try:
-            os.write(self._async_fd, _ONE)
-        except BlockingIOError:
-            return
+        self._untold_events += 1
 
     def flush(self) -> None:
         """Tell what is new, as far as the program takes it. Raises as `Connection.flush`."""
@@ -142,10 +150,18 @@ class Served:
         if self._changed and not self.connection.full:
             self._tell_sent()
             self.connection.flush()
+        if self._untold_events and not self.connection.full:
+            self._wake()
+
+    def _wake(self) -> None:
+        """The records are there: now count them in the program's eventfd (eventfd(2))."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._async_fd, struct.pack("<Q", self._untold_events))
+        self._untold_events = 0
 
     def _tell_sent(self) -> None:
         for qpn, qp in self._changed.items():
-            self.connection.send(FORMS[Kind.SENT].pack(qpn=qpn, count=qp.sent))
+            self.connection.send(_SENT.pack(Kind.SENT, qpn, qp.sent))
             qp.sent = 0
         self._changed.clear()
 

@@ -17,7 +17,7 @@ from mrc_testbed.hosts.qps import NamedQps
 from mrc_testbed.hosts.rc.config import RcConfig
 from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.hosts.verbs.facts import HostFacts
-from mrc_testbed.hosts.verbs.opening import _listen, gid_of
+from mrc_testbed.hosts.verbs.opening import listen, gid_of
 from mrc_testbed.hosts.verbs.server import ProgramServer
 
 PLANES, UPLINKS, RTT_NS, RATE = 2, 2, 2_000_000, 200_000_000
@@ -40,7 +40,7 @@ class Host:
         self.told: list[tuple[str, dict]] = []
         gid = next(gid for gid, host in GIDS.items() if host == number)
         facts = HostFacts(number, f"h{number}", gid, GIDS, PLANES, 4096, 8, 32, RTT_NS)
-        listening = _listen(socket_path)
+        listening = listen(socket_path)
         tell = lambda event, _, fields: self.told.append((event, fields))  # noqa: E731
         self.server = ProgramServer(self.network, self.endpoint, self.names, facts, listening, tell)
         self.events: list[object] = []
