@@ -78,8 +78,8 @@ class ProgramServer:
         return (self._epoll.fileno(),)
 
     def next_ns(self) -> int:
-        """When `pump` has something to do by the clock."""
-        return self.qps.next_ns()
+        """When `pump` has something to do by the clock; at once if something is to be told."""
+        return 0 if self._changed else self.qps.next_ns()
 
     def pump(self, now_ns: int) -> None:
         """Take in what programs say, as much as a turn may take, and tell them what is new."""

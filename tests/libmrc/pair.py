@@ -17,7 +17,7 @@ from mrc_testbed.hosts.qps import NamedQps
 from mrc_testbed.hosts.rc.config import RcConfig
 from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.hosts.verbs.facts import HostFacts
-from mrc_testbed.hosts.verbs.opening import listen, gid_of
+from mrc_testbed.hosts.verbs.opening import gid_of, listen
 from mrc_testbed.hosts.verbs.server import ProgramServer
 
 PLANES, UPLINKS, RTT_NS, RATE = 2, 2, 2_000_000, 200_000_000
@@ -44,6 +44,12 @@ class Host:
         tell = lambda event, _, fields: self.told.append((event, fields))  # noqa: E731
         self.server = ProgramServer(self.network, self.endpoint, self.names, facts, listening, tell)
         self.events: list[object] = []
+
+    def hear(self) -> None:
+        """Hand on what the endpoint has to tell."""
+        while (event := self.endpoint.poll_event()) is not None:
+            if not self.server.take_event(event):
+                self.events.append(event)
 
     def _mrc(self, number: int) -> Endpoint:
         config = EndpointConfig(number, PLANES, 49152, RTT_NS, RATE, payload_bytes=4096, linear_tries=2)
@@ -102,7 +108,7 @@ class Pair:
         """Turn by turn until it is so. The clock jumps to the next time at which something happens."""
         end_ns = self.now_ns + within_ns
         while not until():
-            if self._turn(self.now_ns) or self._has_records() or until():
+            if self._turn(self.now_ns) or self.has_records() or until():
                 continue
             next_ns = min(
                 [each for host in self.hosts for each in self._next_of(host)] + [due for due, *_ in self._wire]
@@ -113,7 +119,8 @@ class Pair:
                 return
             self.now_ns = max(next_ns, self.now_ns + 1)
 
-    def _has_records(self) -> bool:
+    def has_records(self) -> bool:
+        """Is there something that a daemon has not read?"""
         epolls = [fd for host in self.hosts for fd in host.server.wakes_by]
         return bool(select.select(epolls, [], [], 0)[0])
 
@@ -143,14 +150,13 @@ class Pair:
             due = endpoint.next_timeout()
             if due is not None and due <= now_ns:
                 endpoint.handle_timeout(now_ns)
-            while (event := endpoint.poll_event()) is not None:
-                if not host.server.take_event(event):
-                    host.events.append(event)
+            host.hear()
             host.server.pump(now_ns)
             while (packet := endpoint.poll_transmit(now_ns, buffer)) is not None:
                 size, token, traffic_class = packet
                 self._send(1 - host.number, bytes(buffer[:size]), token, traffic_class, now_ns)
                 moved = True
+            host.hear()
         return moved
 
     def _send(self, to: int, packet: bytes, token: object, traffic_class: int, now_ns: int) -> None:

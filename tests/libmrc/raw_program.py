@@ -9,26 +9,31 @@ from __future__ import annotations
 
 import array
 import ctypes
+import gc
 import mmap
 import os
 import socket
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
 
 from mrc_testbed.hosts.verbs.messages import (
     FORMS,
     HELLO_REPLY,
     RECORD_BYTES,
     VERSION,
-    Given,
     Kind,
     PostFlag,
     To,
     kind_of,
 )
 from mrc_testbed.hosts.verbs.opening import gid_of
+from tests.libmrc.pair import Pair
 
+LOCAL_PROTECTION, FLUSHED, REMOTE_ACCESS, REMOTE_OPERATION, RETRIES = 4, 5, 10, 11, 12
+"""Values of ibv_wc_status."""
 WRITABLE = 3
 """LOCAL_WRITE and REMOTE_WRITE."""
 Drive = Callable[[Callable[[], bool]], None]
@@ -71,7 +76,12 @@ class Buffer:
 class RawProgram:
     """One connection. `drive(until)`: let the daemons work until it is so."""
 
+    opened: ClassVar[list[RawProgram]] = []
+    """All of them, for `close_all`."""
+
     def __init__(self, path: str, drive: Drive) -> None:
+        self.opened.append(self)
+        self.memory = self.events = -1
         self._drive = drive
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect("\0" + path[1:] if path.startswith("@") else path)
@@ -235,10 +245,17 @@ class RawProgram:
             count += 1
 
     def close(self) -> None:
-        """It ends."""
+        """It ends. More than once is nothing."""
         self.socket.close()
-        for descriptor in (self.memory, self.events):
+        for descriptor in {self.memory, self.events} - {-1}:
             os.close(descriptor)
+        self.memory = self.events = -1
+
+    @classmethod
+    def close_all(cls) -> None:
+        """The end of a test."""
+        while cls.opened:
+            cls.opened.pop().close()
 
 
 class Joined:
@@ -246,7 +263,7 @@ class Joined:
     write to. `receives`: posted on both. Index 0 and 1: of the hosts."""
 
     def __init__(
-        self, pair: Any, size: int = 1 << 16, receives: int = 64, hosts=(0, 1), drive=None, **fields: Any
+        self, pair: Pair, size: int = 1 << 16, receives: int = 64, hosts=(0, 1), drive=None, **fields: Any
     ) -> None:
         self.pair, self.hosts = pair, hosts
         self.drive = drive or pair.drive
@@ -296,4 +313,31 @@ class Joined:
         return failure
 
 
-__all__ = ["FORMS", "Buffer", "Given", "Joined", "Kind", "PostFlag", "RawProgram", "Refusal", "To", "gid"]
+@contextmanager
+def driven(folder: Path, **fields: Any) -> Iterator[Pair]:
+    """Two hosts that a test drives; in the end everything is closed."""
+    pair = Pair(folder, **fields)
+    try:
+        yield pair
+    finally:
+        RawProgram.close_all()
+        for host in pair.hosts:
+            host.server.close(pair.now_ns)
+
+
+def greeted(pair: Pair, host: int = 0) -> RawProgram:
+    """A program on a host."""
+    program = RawProgram(pair.hosts[host].path, pair.drive)
+    program.hello()
+    return program
+
+
+def settle(pair: Pair) -> None:
+    """Everything that was sent has been read."""
+    pair.drive(lambda: not pair.has_records())
+
+
+def open_descriptors() -> int:
+    """Of this process, and none that only waits for the collector."""
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))

@@ -7,30 +7,8 @@ import errno
 
 import pytest
 
-from tests.libmrc.pair import Pair
-from tests.libmrc.raw_program import FORMS, Buffer, Given, Joined, Kind, RawProgram, Refusal, To, gid
-
-
-@pytest.fixture(params=[False, True], ids=["mrc", "roce"])
-def pair(request, tmp_path):
-    made = Pair(tmp_path, roce=request.param)
-    yield made
-    for host in made.hosts:
-        host.server.close(made.now_ns)
-
-
-@pytest.fixture
-def mrc(tmp_path):
-    made = Pair(tmp_path)
-    yield made
-    for host in made.hosts:
-        host.server.close(made.now_ns)
-
-
-def program_on(pair, host=0):
-    program = RawProgram(pair.hosts[host].path, pair.drive)
-    program.hello()
-    return program
+from mrc_testbed.hosts.verbs.messages import FORMS, Given, Kind, To
+from tests.libmrc.raw_program import Buffer, Joined, RawProgram, Refusal, driven, gid, greeted
 
 
 def test_what_a_host_says_of_itself(pair):
@@ -53,8 +31,11 @@ def test_writes_arrive_and_are_complete(pair):
 
 
 def test_both_directions_with_loss(tmp_path):
-    pair = Pair(tmp_path, loss=0.03, seed=5)
-    joined = Joined(pair)
+    with driven(tmp_path, loss=0.03, seed=5) as pair:
+        write_both_ways(Joined(pair))
+
+
+def write_both_ways(joined):
     for number in range(20):
         for source in (0, 1):
             joined.write(bytes([number + 100 * source]) * 3000, at=3000 * number, source=source, immediate=number)
@@ -101,7 +82,7 @@ def test_sixteen_posts_in_a_datagram(pair):
 
 
 def test_a_program_that_receives_only_stays_in_rtr(pair):
-    first, second = program_on(pair, 0), program_on(pair, 1)
+    first, second = greeted(pair, 0), greeted(pair, 1)
     source, target = Buffer(4096), Buffer(4096)
     qpns = first.create(), second.create()
     second.receive_from(qpns[1], 0, qpns[0], rq_psn=5)
@@ -115,7 +96,7 @@ def test_a_program_that_receives_only_stays_in_rtr(pair):
 
 
 def test_a_start_race_is_no_fault_of_anybody(pair):
-    first, second = program_on(pair, 0), program_on(pair, 1)
+    first, second = greeted(pair, 0), greeted(pair, 1)
     source, target = Buffer(4096), Buffer(4096)
     qpns = first.create(), second.create()
     second.modify(qpns[1], To.INIT)
@@ -139,7 +120,7 @@ def test_a_start_race_is_no_fault_of_anybody(pair):
 
 
 def test_states_and_what_they_need(pair):
-    program = program_on(pair)
+    program = greeted(pair)
     qpn = program.create()
     wrong = [
         (To.RTR, {}),
@@ -187,7 +168,7 @@ def test_states_and_what_they_need(pair):
 def test_attributes_may_be_said_again_in_rtr(pair):
     """The library tells MRC's own attributes of a QP by its present state."""
     joined = Joined(pair)
-    program = program_on(pair)
+    program = greeted(pair)
     qpn = program.create()
     program.receive_from(qpn, 1, 99)
     program.modify(qpn, To.RTR, dgid=gid(1), path_mtu=4096, dest_qpn=99, given=Given.MAX_WIMM, max_wimm=2)
@@ -219,7 +200,7 @@ def test_a_qp_is_put_in_error_and_used_again(pair):
 @pytest.mark.parametrize("state", [To.RESET, To.INIT, To.RTR])
 def test_posts_in_states_that_take_none_are_nothing(pair, state):
     """A thread of a program may post while another resets the QP."""
-    program = program_on(pair)
+    program = greeted(pair)
     qpn, buffer = program.create(), Buffer(4096)
     lkey = program.register(buffer)
     if state is not To.RESET:
@@ -230,7 +211,7 @@ def test_posts_in_states_that_take_none_are_nothing(pair, state):
         for _ in range(1100):
             with contextlib.suppress(BlockingIOError):
                 program.post(qpn, buffer, key, 0, 0)
-            pair.drive(lambda: not pair._has_records())
+            pair.drive(lambda: not pair.has_records())
     program.request(Kind.QUERY_PORT, port=1)
     assert not program.failures()
     assert not program.ended
@@ -250,7 +231,7 @@ def test_receives_of_before_a_reset_are_gone(pair):
 
 
 def test_a_thousand_and_twenty_four_qps_and_no_more(pair):
-    first, second = program_on(pair), program_on(pair)
+    first, second = greeted(pair), greeted(pair)
     tokens = [first.ask(Kind.CREATE_QP, pd=1) for _ in range(3)]
     qpns = [first.answer(token) for token in tokens]
     while len(qpns) < 1024:
@@ -266,7 +247,7 @@ def test_a_thousand_and_twenty_four_qps_and_no_more(pair):
 
 
 def test_a_thousand_connected_qps(pair):
-    program, buffer = program_on(pair), Buffer(4096)
+    program, buffer = greeted(pair), Buffer(4096)
     lkey = program.register(buffer)
     qpns = [program.create() for _ in range(1000)]
     for qpn in qpns:
@@ -285,7 +266,7 @@ def test_a_thousand_connected_qps(pair):
 
 @pytest.mark.parametrize(("sends", "receives"), [(1025, 1), (1, 1025), (1 << 31, 0)])
 def test_too_much_work_for_a_qp(pair, sends, receives):
-    program = program_on(pair)
+    program = greeted(pair)
     with pytest.raises(Refusal) as refused:
         program.request(Kind.CREATE_QP, pd=1, max_send_wr=sends, max_recv_wr=receives)
     assert refused.value.error == errno.EINVAL
