@@ -40,7 +40,7 @@ from mrc_testbed.hosts.verbs.client_errors import (
 )
 from mrc_testbed.hosts.verbs.client_memory import Address, Pinned, Region
 from mrc_testbed.hosts.verbs.client_qp import Completion, Numbers, QueuePair
-from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, HELLO_REPLY, Kind
+from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, HELLO_REPLY, Kind, To
 
 _WRITABLE: Final = 3
 """Access of a region: local and remote write (ibv_access_flags)."""
@@ -99,6 +99,8 @@ class Device:
         Raises Refused where that is more than the device has."""
         sizes = {"max_send_wr": most_writes, "max_recv_wr": most_receives}
         qpn = self._connection.ask(Kind.CREATE_QP, pd=_PD, **sizes)
+        # From INIT on receives may be posted.
+        self._connection.ask(Kind.MODIFY_QP, qpn=qpn, state=To.INIT)
         made = QueuePair(
             self._connection, Numbers(qpn, secrets.randbits(24), self.gid, most_writes, most_receives), self
         )

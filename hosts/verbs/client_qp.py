@@ -85,7 +85,6 @@ class QueuePair:
     def connect(self, remote: Address) -> None:
         """Make the peer's QP the other end. Raises Refused, such as for a GID that no host has."""
         ask = self._connection.ask
-        ask(Kind.MODIFY_QP, qpn=self.qpn, state=To.INIT)
         way = {"dest_qpn": remote.qpn, "rq_psn": remote.psn, "path_mtu": PATH_MTU, "dgid": remote.gid}
         ask(Kind.MODIFY_QP, qpn=self.qpn, state=To.RTR, **way)
         ask(Kind.MODIFY_QP, qpn=self.qpn, state=To.RTS, sq_psn=self._numbers.psn)
@@ -185,8 +184,7 @@ class QueuePair:
         self._posted = 0
 
     def _failed(self, work: Literal["write", "receive"], number: int, status: int) -> Completion:
-        text = str(self.error) if status != FLUSHED else status_name(FLUSHED)
-        return Completion("error", self, work, number, status=status, text=text, order=self._owner.count())
+        return Completion("error", self, work, number, status=status, text=str(self.error), order=self._owner.count())
 
     def _next_receive(self) -> Completion | None:
         if self._receives and self._receives[0].kind == "receive":

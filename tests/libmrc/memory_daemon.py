@@ -174,7 +174,8 @@ class MemoryDaemon:
             qp.waiting.append(fields)
             self._move(qp)
         elif kind is Kind.POST_RECV:
-            self.qps[fields["qpn"]].receives += fields["count"]
+            qp = self.qps[fields["qpn"]]
+            qp.receives += fields["count"] if qp.state in (To.INIT, To.RTR, To.RTS) else 0
         else:
             error, value = self._answer(program, kind, fields)
             text = b"the daemon says no" if error else b""
