@@ -52,11 +52,7 @@ def test_nothing_is_held_against_a_peer_that_starts_late(transport, delay_ns):
 @ALL
 @pytest.mark.parametrize("seed", range(4))
 def test_a_late_start_and_loss(transport, seed):
-    pair = (
-        started(transport, 2_500 * MS, seed, loss=0.1, exponential_tries=10)
-        if transport == "mrc"
-        else (started(transport, 2_500 * MS, seed, loss=0.1))
-    )
+    pair = started(transport, 2_500 * MS, seed, loss=0.1)
     pair.run_until_told(within=5000 * T)
     assert pair.ends[0].completed() == list(range(1, 9))
     assert [immediate for immediate, _ in pair.ends[1].delivered()] == list(range(8))
