@@ -37,7 +37,7 @@ from mrc_testbed.hosts.verbs.facts import HostFacts  # noqa: E402
 from mrc_testbed.hosts.verbs.messages import FORMS, MOST_POSTS, RECORD_BYTES, SOCKET_VARIABLE, VERSION, Kind, To  # noqa: E402
 from mrc_testbed.hosts.verbs.opening import gid_of, listen  # noqa: E402
 from mrc_testbed.hosts.verbs.server import ProgramServer  # noqa: E402
-from mrc_testbed.testbed.verbs.library import SOURCES, compiler, libraries  # noqa: E402
+from mrc_testbed.testbed.fabric.verbs_library import SOURCES, compiler, libraries  # noqa: E402
 
 MOST_TIMES, MOST_POST_US, MOST_IDLE, MOST_SEEN_MS = 1.15, 3.0, 3.0, 1.0
 PAIRS = 5

@@ -75,7 +75,7 @@ def run_compiler(command: Sequence[str], what: str, fix: str, name: str = "clang
     """Raises MissingCapability if the compiler, called `name` in messages, cannot be started or rejects the source."""
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
     try:
-        result = subprocess.run([*command, include], capture_output=True, check=False)
+        result = subprocess.run([command[0], include, *command[1:]], capture_output=True, check=False)
     except OSError as error:
         raise MissingCapability(f"{name} cannot be started: {error.strerror}", fix) from None
     if result.returncode != 0:

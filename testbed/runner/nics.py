@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, GID_INDEX, SOCKET_VARIABLE
+from mrc_testbed.testbed.fabric.verbs_library import PRELOAD, SOURCES, libraries
 from mrc_testbed.testbed.scenario.model.programs import Programs, Verbs
-from mrc_testbed.testbed.verbs.library import PRELOAD, SOURCES, libraries
 from mrc_testbed.topos.names import parse_host
 from mrc_testbed.topos.overlay import DEVICE as NETWORK
 from mrc_testbed.topos.overlay import MANAGEMENT, ipv4

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.verbs.library import libraries
+from mrc_testbed.testbed.fabric.verbs_library import libraries
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "hosts/libmrc"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.verbs import library
+from mrc_testbed.testbed.fabric import verbs_library as library
 
 from .fake_daemon import FakeDaemon
 

@@ -137,7 +137,8 @@ class RawProgram:
         self.send(self.hello_record(), descriptors=[self.memory, self.events])
         self.wait(lambda: 77 in self.replies or self.ended)
         assert self.replies.pop(77)["error"] == 0
-        return HELLO_REPLY.unpack(self.datagrams[0])
+        self.hello_told = HELLO_REPLY.unpack(self.datagrams[0])
+        return self.hello_told
 
     def register(self, buffer: Buffer, pd: int = 1, access: int = WRITABLE) -> int:
         """Of all of it; returns the key."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.verbs.library import PRELOAD
+from mrc_testbed.testbed.fabric.verbs_library import PRELOAD
 from tests.libmrc import ctl_api as api
 from tests.libmrc import ctl_compiled
 from tests.libmrc.ctl_api import Controller, Ev, EvAttr, Failed, OpEntry, controller, request

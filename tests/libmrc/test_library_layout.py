@@ -14,7 +14,7 @@ import pytest
 from mrc_testbed.hosts.verbs import messages
 from mrc_testbed.hosts.verbs.messages import FIELDS, HELLO_FIELDS, Given, Kind, PostFlag
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.verbs import library
+from mrc_testbed.testbed.fabric import verbs_library as library
 
 from .programs import FLAGS
 

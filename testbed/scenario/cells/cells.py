@@ -14,6 +14,7 @@ from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, 
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.variants import VariantSet
 from mrc_testbed.testbed.scenario.rules.company import Company
@@ -100,8 +101,9 @@ def load_cells(
 def _possible(
     source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], sweep: Sweep
 ) -> tuple[list[AxisOfCells], tuple[str, ...]]:
-    """Virtual time has no kernel TCP: variants that speak it are left out, unless they were picked. Their names too."""
-    if sweep.variants or changed_data(source, changes).get("world") != WorldKind.VIRTUAL:
+    """Virtual time has no kernel TCP, and verbs have no QPs over it: variants that speak it are left out, unless they
+    were picked. Their names too."""
+    if sweep.variants or not _without_kernel(changed_data(source, changes)):
         return list(axes), ()
     speaking = {
         choice.value
@@ -117,6 +119,13 @@ def _possible(
         for axis in axes
     ]
     return (left, tuple(sorted(speaking))) if all(axis.choices for axis in left) else (list(axes), ())
+
+
+def _without_kernel(data: Mapping[str, Any]) -> bool:
+    entries = data.get("workload")
+    programs = [entry.get(Programs.kind) for entry in entries if isinstance(entry, dict)] if entries else []
+    verbs = any(isinstance(each, dict) and each.get("verbs") for each in programs)
+    return verbs or data.get("world") == WorldKind.VIRTUAL
 
 
 def _limit(most: int) -> str:
