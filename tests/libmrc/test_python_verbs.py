@@ -5,9 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import select
-import socket
-import subprocess
-import sys
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -378,94 +375,3 @@ def test_waiting_takes_no_processor(pair: Pair) -> None:
     after = os.times()
     assert monotonic() - began >= 0.45
     assert after.user + after.system - before.user - before.system < 0.2
-
-
-def a_free_port() -> int:
-    with socket.create_server(("", 0)) as found:
-        return int(found.getsockname()[1])
-
-
-def ranks(daemon: MemoryDaemon, command: list[str], **more: str) -> list[subprocess.Popen[str]]:
-    """A process for each host."""
-    port = str(a_free_port())
-    hosts = ",".join(f"h{rank}" for rank in range(len(daemon.paths)))
-    job = {"MRC_WORLD_SIZE": str(len(daemon.paths)), "MRC_HOSTS": hosts, "MASTER_ADDR": "127.0.0.1", **more}
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    shared = {**os.environ, "MASTER_PORT": port, "PYTHONPATH": path, **job}
-    return [
-        subprocess.Popen(
-            command,
-            env={**shared, "MRC_RANK": str(rank), "RANK": str(rank), "MRC_TESTBED_SOCKET": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank, path in enumerate(daemon.paths)
-    ]
-
-
-def outcomes(started: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
-    found = []
-    for process in started:
-        out = process.communicate(timeout=4 * SOON_S)[0]
-        found.append((process.returncode, out))
-    return found
-
-
-EXAMPLE = ROOT / "scenarios/programs/verbs_allreduce.py"
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_the_example_sums_over_all_ranks(tmp_path: Path, size: int) -> None:
-    with MemoryDaemon(tmp_path, size) as daemon:
-        found = outcomes(ranks(daemon, [sys.executable, str(EXAMPLE)], ROUNDS="3", WEIGHTS="1000"))
-    for status, out in found:
-        assert (status, out.splitlines()) == (0, [f"step {step} done" for step in range(3)])
-
-
-def test_the_example_sees_a_wrong_sum(tmp_path: Path) -> None:
-    """A daemon that spoils a byte of the data of one write."""
-
-    class Spoiling(MemoryDaemon):
-        spoilt = False
-
-        def _carry_out(self, qp, far, write):  # type: ignore[no-untyped-def]
-            done = super()._carry_out(qp, far, write)
-            if write["length"] and not self.spoilt:
-                self.spoilt = True
-                os.pwrite(far.program.memory, b"\x3f", write["remote_address"] + 7)
-            return done
-
-    with Spoiling(tmp_path, 3) as daemon:
-        found = outcomes(ranks(daemon, [sys.executable, str(EXAMPLE)], ROUNDS="1", WEIGHTS="999"))
-    assert any(status and "wrong" in out for status, out in found)
-
-
-ALONE = "from mrc_testbed import verbs; verbs.join(timeout=1)"
-LEAVES = """
-from mrc_testbed import verbs
-job = verbs.join()
-if job.rank == 1:
-    raise SystemExit(3)
-job.links[1].receive()
-"""
-
-
-def test_a_rank_that_stays_away_is_not_waited_for_for_ever(daemon: MemoryDaemon) -> None:
-    first, second = ranks(daemon, [sys.executable, "-c", ALONE])
-    second.kill()
-    second.communicate()
-    status, out = outcomes([first])[0]
-    assert status == 1
-    assert "not all 2 ranks came" in out or "has gone" in out
-
-
-def test_a_rank_outside_a_job_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MRC_RANK", "RANK", "MRC_WORLD_SIZE", "WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(verbs.VerbsError, match="RANK is not set"):
-        verbs.join()
-    monkeypatch.setenv("MRC_RANK", "2")
-    monkeypatch.setenv("MRC_WORLD_SIZE", "2")
-    with pytest.raises(verbs.VerbsError, match="rank 2 of 2"):
-        verbs.join()

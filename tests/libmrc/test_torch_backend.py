@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.libmrc.jobs import ROOT, outcomes, ranks
 from tests.libmrc.memory_daemon import MemoryDaemon
 from tests.libmrc.pair import Pair
-from tests.libmrc.test_python_verbs import ROOT, outcomes, ranks
 
 JOB = Path(__file__).with_name("torch_job.py")
 TRAIN = ROOT / "scenarios/programs/train.py"
