@@ -25,14 +25,14 @@ def own_nic(nic: Mapping[str, Any], mount: Mount) -> None:
     """In a mount namespace of its own: a /sys/class with the NIC in it. `nic`: `device`, the `gid_index` of `ipv4`, and
     the `netdev` it belongs to. Raises OSError."""
     there = os.open(CLASSES, os.O_PATH)
-    names = os.listdir(CLASSES)
+    names = [name for name in os.listdir(CLASSES) if name != "infiniband"]
     mount("tmpfs", str(CLASSES), "tmpfs", 0)
     for name in names:
         (CLASSES / name).mkdir()
         mount(f"/proc/self/fd/{there}/{name}", str(CLASSES / name), None, _MS_BIND | _MS_REC)
     os.close(there)
     root = CLASSES / "infiniband"
-    root.mkdir(exist_ok=True)
+    root.mkdir()
     _write(root, nic)
 
 

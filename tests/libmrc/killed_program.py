@@ -32,12 +32,13 @@ def main() -> None:
     dest, address, key = map(int, input().split())
     program.receive_from(qpn, host, dest)
     program.modify(qpn, To.RTS)
-    posted = 0
+    for _ in range(8):
+        program.post(qpn, source, lkey, address, key)
+    done = 0
     while True:
-        while posted - program.sent[qpn] < 8:
-            program.post(qpn, source, lkey, address, key)
-            posted += 1
-        program.wait(lambda: posted - program.sent[qpn] < 8)
+        program.wait(lambda done=done: program.sent[qpn] > done)
+        done += 1
+        program.post(qpn, source, lkey, address, key)
 
 
 if __name__ == "__main__":

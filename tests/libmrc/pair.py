@@ -30,7 +30,7 @@ class Host:
     def __init__(self, number: int, socket_path: str, roce: bool) -> None:
         self.number = number
         self.path = socket_path
-        self.endpoint = self.roce(number) if roce else self._mrc(number)
+        self.endpoint = self._roce(number) if roce else self._mrc(number)
         self.network = DatagramNetwork.__new__(DatagramNetwork)
         self.network.endpoint, self.network.peers = self.endpoint, {1 - number: f"h{1 - number}"}
         self.network.rtt_ns = RTT_NS
@@ -75,7 +75,7 @@ class Pair:
         self.silent = False
         """Nothing arrives any more."""
         self.failure: BaseException | None = None
-        self.roce = roce
+        self._roce = roce
         self._random = random.Random(seed)
         self._wire: list[tuple[int, int, int, bytes, object, int]] = []
         self._count = 0
@@ -166,6 +166,6 @@ class Pair:
         heappush(self._wire, (now_ns + RTT_NS // 2, self._count, to, packet, token, traffic_class))
 
     def _arrive(self, host: Host, packet: bytes, token: object, traffic_class: int, due: int, now_ns: int) -> None:
-        plane, uplink = (0, 0) if self.roce else token
+        plane, uplink = (0, 0) if self._roce else token
         label = plane << 8 | uplink
         host.endpoint.handle_datagram(memoryview(packet), 1 - host.number, label, 49152, traffic_class, due, now_ns)

@@ -8,7 +8,7 @@ import pytest
 
 from mrc_testbed.hosts.verbs.messages import Kind, To
 from tests.libmrc.pair import PLANES, RTT_NS, UPLINKS
-from tests.libmrc.raw_program import RETRIES, Joined, Refusal, gid, greeted
+from tests.libmrc.raw_program import RETRIES, Joined, Refusal, driven, gid, greeted
 
 EVS = [plane << 8 | uplink for plane in range(PLANES) for uplink in range(UPLINKS)]
 EVERYBODY = bytes(16)
@@ -171,10 +171,12 @@ def test_a_probe_whose_asker_has_gone(mrc):
     assert greeted(mrc).request(Kind.QUERY_PORT, port=1) == 1
 
 
-def test_a_transport_without_evs(tmp_path, pair):
-    if not pair.roce:
-        pytest.skip("MRC has EVs")
-    program = greeted(pair)
+def test_a_transport_without_evs(tmp_path):
+    with driven(tmp_path, roce=True) as pair:
+        without_evs(greeted(pair))
+
+
+def without_evs(program):
     for kind, fields in (
         (Kind.QUERY_EVS, {}),
         (Kind.MODIFY_EV, {"dgid": gid(1)}),

@@ -121,7 +121,7 @@ def test_a_stall_begins_with_the_first_answer(transport):
 
 def leaves_with_the_last(transport, seed, loss):
     """End 1 destroys its QP when it has the last immediate, while the last acknowledgements are lost."""
-    pair = joined(transport, seed)
+    pair = joined(transport, seed, **{} if transport == "mrc" else {"retries": 30})
     pair.net.worsen(loss=loss)
     last = 11
 
