@@ -1,0 +1,1 @@
+"""Programs of others over the MRC API, on the kernel fabric through faults: `make test-thirdparty PROGRAMS="..."`."""
