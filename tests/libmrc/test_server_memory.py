@@ -58,6 +58,7 @@ def test_keys_differ_and_are_never_nothing(mrc):
     assert all(keys)
 
 
+@pytest.mark.python_core
 def test_too_many_regions(mrc, monkeypatch):
     monkeypatch.setattr(facts, "MOST_REGIONS", 10)
     program, buffer = greeted(mrc), Buffer(4096)
