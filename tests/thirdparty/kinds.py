@@ -1,4 +1,4 @@
-"""What a path is that the user gives: a benchmark over the MRC API, a plugin of NCCL's network interface, or neither."""
+"""What a path is that the user gives: a benchmark over the MRC API, a plugin of NCCL's interface, or neither."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 /* Calls a plugin of NCCL's network interface as NCCL does, with memory of the host, and compares every byte.
  *
- *     nccl_driver PLUGIN [--groups N] [--group N] [--outstanding N]                receives
- *     nccl_driver PLUGIN [--groups N] [--group N] [--outstanding N] --to HOST      sends
+ *     nccl_driver PLUGIN [--groups N] [--group N] [--outstanding N] [--port N]                receives
+ *     nccl_driver PLUGIN [--groups N] [--group N] [--outstanding N] [--port N] --to HOST      sends
  *
- * Messages of 0 B to 1 MiB go in groups: one of three is received by one call for `group` messages, as far as the plugin
- * takes them together. As many groups as `outstanding` are under way. */
+ * Messages of 0 B to 1 MiB go in groups: one of three is received by one call for `group` messages, as far as the
+ * plugin takes them together. As many groups as `outstanding` are under way. */
 #include <dlfcn.h>
 #include <getopt.h>
 #include <netdb.h>
@@ -18,7 +18,7 @@
 
 #include "nccl_net.h"
 
-enum { NEWEST = 9, OLDEST = 6, PORT = 18186, MOST = 1 << 20, GUARD = 100, POISON = 0xa5, TRIES = 300 };
+enum { NEWEST = 9, OLDEST = 6, MOST = 1 << 20, GUARD = 100, POISON = 0xa5, TRIES = 300 };
 enum { MOST_OUTSTANDING = 16, SHOWN = 50 };
 
 static const size_t SIZES[] = {0, 1, 7, 128, 4095, 4097, 65536, 200000, MOST};
@@ -37,6 +37,7 @@ struct group {
 
 static struct nccl_net *net;
 static int version, group_size = 4, outstanding = 4;
+static const char *port = "18186"; /* where both meet */
 static long groups = 120;
 static struct group ring[MOST_OUTSTANDING];
 static double bytes;
@@ -141,16 +142,13 @@ static void open_device(void) {
     need(most >= 1, "the plugin receives nothing");
     group_size = group_size < most ? group_size : most;
     group_size = group_size < NCCL_MOST_RECEIVES ? group_size : NCCL_MOST_RECEIVES;
-    printf("plugin %s, version %d, device %s of %d, up to %d receives together\n", net->name, version, found.name, count,
-           most);
+    printf("plugin %s, version %d, device %s, up to %d receives together\n", net->name, version, found.name, most);
 }
 
 static int meet(const char *host) {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = host ? 0 : AI_PASSIVE};
     struct addrinfo *at;
-    char port[8];
     int yes = 1;
-    snprintf(port, sizeof port, "%d", PORT);
     need(!getaddrinfo(host, port, &hints, &at), "no such host");
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (!host) {
@@ -299,12 +297,17 @@ static double now(void) {
 }
 
 static const char *options(int count, char **words) {
-    static const struct option known[] = {{"to", 1, NULL, 't'},          {"groups", 1, NULL, 'n'}, {"group", 1, NULL, 'g'},
-                                          {"outstanding", 1, NULL, 'o'}, {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"to", 1, NULL, 't'},
+                                          {"groups", 1, NULL, 'n'},
+                                          {"group", 1, NULL, 'g'},
+                                          {"outstanding", 1, NULL, 'o'},
+                                          {"port", 1, NULL, 'p'},
+                                          {NULL, 0, NULL, 0}};
     const char *host = NULL;
     for (int letter; (letter = getopt_long(count, words, "", known, NULL)) != -1;) {
-        need(letter != '?', "usage: nccl_driver PLUGIN [--groups N] [--group N] [--outstanding N] [--to HOST]");
+        need(letter != '?', "it takes PLUGIN [--groups N] [--group N] [--outstanding N] [--port N] [--to HOST]");
         host = letter == 't' ? optarg : host;
+        port = letter == 'p' ? optarg : port;
         groups = letter == 'n' ? atol(optarg) : groups;
         group_size = letter == 'g' ? atoi(optarg) : group_size;
         outstanding = letter == 'o' ? atoi(optarg) : outstanding;

@@ -67,7 +67,9 @@ static volatile uint64_t *signal_word(int which) { return (uint64_t *)(nic.memor
 static uint64_t address_there(size_t offset) { return nic.peer.address + offset; }
 
 static void parse(int count, char **words) {
-    static const struct option known[] = {{"min-size", 1, NULL, 'l'}, {"step-factor", 1, NULL, 'f'}, {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"min-size", 1, NULL, 'l'},
+                                          {"step-factor", 1, NULL, 'f'},
+                                          {NULL, 0, NULL, 0}};
     for (int letter; (letter = getopt_long(count, words, "p:d:i:g:m:n:s:w:h", known, NULL)) != -1;) {
         need(strchr("pdigmnswlf", letter) != NULL, "usage: [options] [IPv4 of the server]");
         long value = letter == 'd' ? 0 : strtol(optarg, NULL, 0);
@@ -122,7 +124,8 @@ static void to_init(void) {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)set.ib_port,
                                .qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
     need(!mrc_modify_qp(nic.qp, &attr, 0x39, NULL, 0), "mrc_modify_qp to INIT");
-    nic.own = (struct place){.rkey = nic.mr->rkey, .address = (uintptr_t)nic.memory, .gid_index = (uint8_t)set.gid_index};
+    nic.own = (struct place){.rkey = nic.mr->rkey, .address = (uintptr_t)nic.memory};
+    nic.own.gid_index = (uint8_t)set.gid_index;
     need(!mrc_get_qpn(nic.qp, &nic.own.qpn), "mrc_get_qpn");
     need(!ibv_query_gid(nic.verbs, (uint8_t)set.ib_port, set.gid_index, &nic.own.gid), "ibv_query_gid");
     need(getrandom(&nic.own.psn, sizeof nic.own.psn, 0) == sizeof nic.own.psn, "getrandom");

@@ -1,4 +1,4 @@
-/* Devices of the stand-in plugin, and what it exports. */
+/* Devices of the stand-in plugin. */
 #include "standin_plugin.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,12 @@
 /* Of libmlx5, which nothing here is linked with: the library below must have it, or the plugin does not load. */
 extern bool mlx5dv_is_supported(struct ibv_device *device);
 /* Of libibverbs, but not of the headers of programs without GPUs. */
-extern struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+extern struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                        int access);
+
+#ifndef STANDIN_SYS
+#define STANDIN_SYS "/sys/class/infiniband"
+#endif
 
 nccl_log standin_log;
 struct device standin_devices[MOST_DEVICES];
@@ -94,7 +99,7 @@ static int open_port(struct device *device, struct ibv_device *from) {
     struct mrc_context_attr version = {.mrc_api_version_used = MRC_API_VERSION};
     int is_supported = 0;
     pthread_t thread;
-    snprintf(link, sizeof link, "/sys/class/infiniband/%s/device", ibv_get_device_name(from));
+    snprintf(link, sizeof link, STANDIN_SYS "/%s/device", ibv_get_device_name(from));
     NEED((device->pci_path = realpath(link, NULL)) != NULL, NCCL_SYSTEM_ERROR);
     NEED(strlen(device->pci_path) > strlen("0000:01:00.0"), NCCL_SYSTEM_ERROR);
     NEED(!mrc_query_device(device->verbs, &found, &is_supported) && is_supported, NCCL_SYSTEM_ERROR);
@@ -155,34 +160,3 @@ int standin_properties(int number, struct nccl_properties *properties) {
                                            .most_receives = NCCL_MOST_RECEIVES};
     return NCCL_SUCCESS;
 }
-
-static int flush(void *comm, int count, void **data, int *sizes, void **mrs, void **request) {
-    (void)comm, (void)count, (void)data, (void)sizes, (void)mrs;
-    *request = NULL; /* memory of the host needs none */
-    return NCCL_SUCCESS;
-}
-
-static int no_dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset, int fd, void **mr) {
-    (void)comm, (void)data, (void)size, (void)type, (void)offset, (void)fd, (void)mr;
-    return NCCL_INTERNAL_ERROR;
-}
-
-__attribute__((visibility("default"))) const struct nccl_net ncclNetPlugin_v9 = {
-    .name = "standin",
-    .init = standin_init,
-    .devices = standin_count,
-    .get_properties = standin_properties,
-    .listen = standin_listen,
-    .connect = standin_connect,
-    .accept = standin_accept,
-    .reg_mr = standin_reg_mr,
-    .reg_mr_dmabuf = no_dmabuf,
-    .dereg_mr = standin_dereg_mr,
-    .isend = standin_isend,
-    .irecv = standin_irecv,
-    .iflush = flush,
-    .test = standin_test,
-    .close_send = standin_close,
-    .close_recv = standin_close,
-    .close_listen = standin_close_listen,
-};

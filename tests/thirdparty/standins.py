@@ -1,5 +1,5 @@
-"""Compiles the stand-ins, programs of our own that do what those of others do, as a user builds them: by search paths of
-the folder of our libraries and of our headers."""
+"""Compiles the stand-ins, programs of our own that do what those of others do, built as users do: with our headers,
+and linked with the libraries in our folder."""
 
 from __future__ import annotations
 
@@ -19,9 +19,17 @@ def benchmark(target: Path, *flags: str) -> Path:
     return _compile(target, ("standin_benchmark.c",), (*flags, *link))
 
 
-def plugin(target: Path) -> Path:
-    """Linked with -lnv_mrc. Raises MissingCapability."""
-    link = ("-shared", "-fPIC", "-fvisibility=hidden", f"-L{library.libraries()}", "-lnv_mrc", f"-l:{library.VERBS}")
+def plugin(target: Path, *flags: str) -> Path:
+    """Linked with -lnv_mrc. `-DSTANDIN_IS_OLD`: of version 6 alone. Raises MissingCapability."""
+    link = (
+        *flags,
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-L{library.libraries()}",
+        "-lnv_mrc",
+        f"-l:{library.VERBS}",
+    )
     return _compile(target, tuple(path.name for path in sorted(HERE.glob("standin_plugin*.c"))), link)
 
 
