@@ -14,7 +14,7 @@ from mrc_testbed.hosts.verbs.refusal import Malformed
 
 MOST_UNREAD = 1 << 16
 """Answers, events and EV states that may wait for a program."""
-_ROOM_FOR_DESCRIPTORS = socket.CMSG_SPACE(4 * struct.calcsize("i"))
+_MOST_DESCRIPTORS = 4
 
 
 class Connection:
@@ -39,7 +39,7 @@ class Connection:
         """The first datagram, and the descriptors that came with it; None: not there yet. Raises OSError, Malformed."""
         try:
             data, ancillary, _, _ = self._socket.recvmsg(
-                len(self._buffer), _ROOM_FOR_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+                len(self._buffer), socket.CMSG_SPACE(_MOST_DESCRIPTORS * struct.calcsize("i")), socket.MSG_CMSG_CLOEXEC
             )
         except BlockingIOError:
             return None

@@ -1,5 +1,5 @@
-/* A program for MRC NICs, with the calls that all of them make: memory is registered, a queue pair is connected, and one
- * host writes into the memory of the other, which finds every byte right or ends with an error.
+/* A program for MRC NICs, with the calls that all of them make. Memory is registered, a queue pair is connected, and
+ * one host writes into the memory of the other, which finds every byte right or ends with an error.
  *
  *     cc -o verbs_write verbs_write.c -I"$MRC_TESTBED_INCLUDE" -L"$MRC_TESTBED_LIBS" -lmrc -l:libibverbs.so.1
  *     ./verbs_write              waits for a peer and is written to
@@ -58,7 +58,7 @@ static struct ibv_wc next(struct mrc_cq *cq) { /* wait for one completion, and f
     return wc;
 }
 
-static void write_all(int step, uint32_t length, int writes) { /* a chain: one completion, and an immediate at the end */
+static void write_all(int step, uint32_t length, int writes) { /* a chain with one completion, and an immediate */
     struct ibv_sge part[WRITES];
     struct ibv_send_wr chain[WRITES], *bad;
     for (int i = 0; i < writes; i++) {

@@ -1,4 +1,4 @@
-"""Lesson 10, whose runs are programs of the student's: as it is handed out and as it is solved, on the kernel."""
+"""Lessons 10 and 11, whose runs are programs of the student's: as handed out and as solved, on the kernel."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 
 from mrc_testbed.testbed.app.lesson import CheckOptions, check_work, solved_answers
 from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
+from mrc_testbed.testbed.lessons.lesson import Lesson
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.solution import write_solution
 from mrc_testbed.testbed.lessons.work import Work, start
 from mrc_testbed.testbed.report.console import open_console
 from tests.retry import Inconclusive
 
-LESSON = Path(__file__).parents[2] / "scenarios/lessons/10-your-own-all-reduce"
+LESSONS = Path(__file__).parents[2] / "scenarios/lessons"
 
 
 def checked(work: Work) -> Grade:
@@ -25,22 +26,48 @@ def checked(work: Work) -> Grade:
     return grade
 
 
-@pytest.mark.timed
-@pytest.mark.nightly
-def test_the_star_fails_and_the_ring_has_all_points(tmp_path: Path) -> None:
-    lesson = load_lesson(LESSON)
-    work = start(lesson, tmp_path / "sums")
-    shutil.copyfile(LESSON / "solution-answers.yaml", work.folder / "answers.yaml")
-    marks = {part.name: part.mark for part in checked(work).parts}
-    assert marks["step_time.median <= 1.5 s clean [ring]"] is LessonMark.FAIL
-    assert marks["programs_failed == 0"] is LessonMark.PASS
+def made_by(work: Work, before: set[str]) -> list[str]:
+    """Names of the runs since."""
+    made = {path.name for path in (work.folder / "runs").iterdir()} - before
+    return sorted(name.partition("-")[2] for name in made)
+
+
+def solves(lesson: Lesson, work: Work, runs: list[str]) -> None:
+    """The solution, with its answers, has all points; only these are run again."""
     before = {path.name for path in (work.folder / "runs").iterdir()}
     write_solution(lesson, work.folder)
     checked(work)
-    made = {path.name for path in (work.folder / "runs").iterdir()} - before
-    assert [name.partition("-")[2] for name in made] == ["ring"], "the star is as it was"
+    assert made_by(work, before) == runs
     answers = solved_answers(work)
     (work.folder / "answers.yaml").write_text("".join(f"{name}: {value}\n" for name, value in answers.items()))
     grade = checked(work)
     assert [(part.name, part.why, part.truth) for part in grade.parts if part.mark is not LessonMark.PASS] == []
     assert grade.points == lesson.points
+
+
+@pytest.mark.timed
+@pytest.mark.nightly
+def test_the_star_fails_and_the_ring_has_all_points(tmp_path: Path) -> None:
+    folder = LESSONS / "10-your-own-all-reduce"
+    lesson = load_lesson(folder)
+    work = start(lesson, tmp_path / "sums")
+    shutil.copyfile(folder / "solution-answers.yaml", work.folder / "answers.yaml")
+    marks = {part.name: part.mark for part in checked(work).parts}
+    assert marks["step_time.median <= 1.5 s clean [ring]"] is LessonMark.FAIL
+    assert marks["programs_failed == 0"] is LessonMark.PASS
+    solves(lesson, work, ["ring"])  # the star is as it was
+
+
+@pytest.mark.timed
+@pytest.mark.nightly
+def test_who_looks_at_the_last_byte_reads_too_early_and_who_waits_for_the_immediate_does_not(tmp_path: Path) -> None:
+    folder = LESSONS / "11-write-into-memory"
+    lesson = load_lesson(folder)
+    work = start(lesson, tmp_path / "memory")
+    shutil.copyfile(folder / "solution-answers.yaml", work.folder / "answers.yaml")
+    marks = {part.name: part.mark for part in checked(work).parts}
+    assert marks["programs_failed == 0"] is LessonMark.FAIL
+    assert marks["qp_errors == 0"] is LessonMark.PASS
+    logs = "".join(path.read_text() for path in (work.folder / "runs").glob("*/programs/*.log"))
+    assert "half a second later 0 are not" in logs
+    solves(lesson, work, ["memory"])
