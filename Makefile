@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock soak stories lint bench clean
+.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories lint bench clean
 
 setup:
 	@tools/setup
@@ -31,6 +31,10 @@ test-distros:
 # The stock kernels of Debian 12 and 13 in QEMU. Options in ARGS, such as ARGS="--suite trixie --only quickstart".
 test-stock: setup
 	@$(SUDO:sudo=sudo -E) tools/test-stock $(ARGS)
+
+# Runs what you have built over the MRC API through faults: PROGRAMS="/path/mrc_example /path/libnccl-net.so".
+test-thirdparty: setup
+	@$(SUDO) .venv/bin/python -m tests.thirdparty $(PROGRAMS)
 
 # Mixed chaos on the kernel for MINUTES: memory, files, verdict. Nothing else may run beside it.
 MINUTES ?= 60

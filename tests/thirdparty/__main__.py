@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import ExitCode, TestbedError, UsageError
+from mrc_testbed.testbed.fabric.verbs_library import libraries
 from mrc_testbed.testbed.rundir.results import run_folders
 
 from .kinds import Kind, kind_of
@@ -61,9 +62,13 @@ def main(words: list[str]) -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(prog="tests.thirdparty", description=__doc__)
     parser.add_argument("programs", nargs="*", type=Path, help="executables, and plugins of NCCL's network interface")
+    parser.add_argument("--libraries", action="store_true", help="only print the folder of the libraries to link with")
     parser.add_argument("--out", type=Path, default=Path("results/thirdparty"), help="folder of the runs")
     given = parser.parse_args(words)
     try:
+        if given.libraries:
+            sys.stdout.write(f"{libraries()}\n")
+            return ExitCode.PASS
         if not given.programs:
             raise UsageError(HOW)
         kinds = [(path, kind_of(path)) for path in given.programs]
