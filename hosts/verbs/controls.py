@@ -92,6 +92,7 @@ class Controls:
         return DOWN if plane in self._network.without_carrier else UP
 
     def _switch(self, plane: int, enabled: bool, now_ns: int) -> int:
+        self._endpoint()  # others keep a QP on the port that it is bound to, whatever happens to it
         self._network.switch_port(plane, enabled, now_ns)
         return self._port(plane)
 
