@@ -17,15 +17,15 @@ from tests.thirdparty.watched import watch
 
 @pytest.fixture
 def compile_c(tmp_path: Path) -> Path:
-    if shutil.which("gcc") is None or shutil.which("nm") is None:
-        pytest.skip("needs gcc and nm")
+    if shutil.which("cc") is None or shutil.which("nm") is None:
+        pytest.skip("needs cc and nm")
     return tmp_path
 
 
 def made(folder: Path, text: str, *flags: str) -> Path:
     source, target = folder / "source.c", folder / "made"
     source.write_text(text)
-    subprocess.run(["gcc", str(source), "-o", str(target), *flags], check=True)
+    subprocess.run(["cc", str(source), "-o", str(target), *flags], check=True)
     return target
 
 
