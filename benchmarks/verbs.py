@@ -34,7 +34,7 @@ from mrc_testbed.hosts.mrc.endpoint import Endpoint  # noqa: E402
 from mrc_testbed.hosts.network import Network  # noqa: E402
 from mrc_testbed.hosts.qps import NamedQps  # noqa: E402
 from mrc_testbed.hosts.verbs.facts import HostFacts  # noqa: E402
-from mrc_testbed.hosts.verbs.messages import FORMS, MOST_POSTS, RECORD_BYTES, SOCKET_VARIABLE, VERSION, Kind, To  # noqa: E402
+from mrc_testbed.hosts.verbs.messages import FORMS, MOST_POSTS, RECORD_BYTES, SOCKET_VARIABLE, VERSION, RecordKind, To  # noqa: E402
 from mrc_testbed.hosts.verbs.opening import gid_of, listen  # noqa: E402
 from mrc_testbed.hosts.verbs.server import ProgramServer  # noqa: E402
 from mrc_testbed.testbed.fabric.verbs_library import SOURCES, compiler, libraries  # noqa: E402
@@ -119,7 +119,7 @@ class Program:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.connect(host.path)
         memory, events = os.open("/proc/self/mem", os.O_RDWR), os.eventfd(0)
-        hello = FORMS[Kind.HELLO].pack(version=VERSION, token=1, pid=os.getpid())
+        hello = FORMS[RecordKind.HELLO].pack(version=VERSION, token=1, pid=os.getpid())
         host.turn()
         socket.send_fds(self._socket, [hello], [memory, events])
         host.turn()
@@ -127,11 +127,11 @@ class Program:
         os.close(memory)
         os.close(events)
 
-    def ask(self, kind: Kind, **values: object) -> int:
+    def ask(self, kind: RecordKind, **values: object) -> int:
         """A request and the value of its REPLY."""
         self.send(FORMS[kind].pack(token=1, **values))
         self._host.turn()
-        reply = FORMS[Kind.REPLY].unpack(self._socket.recv(RECORD_BYTES))
+        reply = FORMS[RecordKind.REPLY].unpack(self._socket.recv(RECORD_BYTES))
         if reply["error"]:
             raise SystemExit(reply["text"].decode())
         return int(reply["value"])
@@ -142,9 +142,9 @@ class Program:
 
     def connected_qp(self) -> int:
         """One in RTS, to a peer that is not there."""
-        qpn = self.ask(Kind.CREATE_QP, pd=1, max_send_wr=1024)
+        qpn = self.ask(RecordKind.CREATE_QP, pd=1, max_send_wr=1024)
         for state in (To.INIT, To.RTR, To.RTS):
-            self.ask(Kind.MODIFY_QP, qpn=qpn, state=state, dest_qpn=16, path_mtu=4096, dgid=PEER)
+            self.ask(RecordKind.MODIFY_QP, qpn=qpn, state=state, dest_qpn=16, path_mtu=4096, dgid=PEER)
         return qpn
 
 
@@ -155,11 +155,11 @@ def post_us(at_once: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         host = Server(Path(folder))
         program = Program(host)
-        key = program.ask(Kind.REG_MR, pd=1, address=address, length=4096, access=3)
+        key = program.ask(RecordKind.REG_MR, pd=1, address=address, length=4096, access=3)
         costs = []
         for _ in range(ROUNDS):
             qpn = program.connected_qp()
-            record = FORMS[Kind.POST_SEND].pack(qpn=qpn, address=address, length=4096, lkey=key, rkey=1)
+            record = FORMS[RecordKind.POST_SEND].pack(qpn=qpn, address=address, length=4096, lkey=key, rkey=1)
             costs.append(_spent(host, program, record * at_once, at_once) / POSTS)
     return statistics.median(costs) / 1000
 

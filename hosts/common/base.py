@@ -10,7 +10,7 @@ from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal
 from mrc_testbed.hosts.common.errors import UnknownQpError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import QpPackets
-from mrc_testbed.hosts.common.memory import Readable, Terms
+from mrc_testbed.hosts.common.memory import QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.pacer import Pacer
 from mrc_testbed.hosts.common.qpstate import QueuePair
 from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
@@ -141,13 +141,13 @@ class EndpointBase(Generic[ContextT, QpT]):
     # --- QPs of programs ---
 
     def post_of_program(
-        self, qpn: int, data: Readable, remote_address: int, rkey: int, wr_id: int, immediate: int | None
+        self, qpn: int, data: ReadableMemory, remote_address: int, rkey: int, wr_id: int, immediate: int | None
     ) -> None:
         """Queue one write into the region that `rkey` names at the peer. `data` is read when a packet is sent, again
         when it is sent again. Raises `QpStateError` unless the QP is in RTS."""
         self._qp(qpn).post(data, remote_address, wr_id, immediate, rkey)
 
-    def enable_send(self, qpn: int, psn: int, terms: Terms) -> None:
+    def enable_send(self, qpn: int, psn: int, terms: QpTerms) -> None:
         """RTR -> RTS: the first packet has `psn`. Until the peer has answered once, no path is blamed and no try is
         counted: its program may not be ready."""
         self._qp(qpn).enable_send(psn, terms)

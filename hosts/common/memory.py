@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Readable(Protocol):
+class ReadableMemory(Protocol):
     """The bytes of a write. Memory that has gone gives fewer than were asked for."""
 
     def __len__(self) -> int:
@@ -24,7 +24,7 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MemoryWindow:
     """A registered region: `length` bytes from virtual address `address` on."""
 
     address: int
@@ -38,7 +38,7 @@ class Domain:
     __slots__ = ("windows",)
 
     def __init__(self) -> None:
-        self.windows: dict[int, Window] = {}
+        self.windows: dict[int, MemoryWindow] = {}
 
     def find(self, rkey: int, address: int, size: int) -> Memory | None:
         """The memory that `rkey` opens for these bytes; None: it does not."""
@@ -53,7 +53,7 @@ NO_DOMAIN = Domain()
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class QpTerms:
     """What a program says of a QP when it connects it; `None`: as the endpoint has it.
 
     `remote_qpn` and `remote_psn`: the peer's QP and the PSN of its first packet. `mtu` in bytes, the smaller of both

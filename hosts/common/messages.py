@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.common.memory import Readable
+from mrc_testbed.hosts.common.memory import ReadableMemory
 
 
 class Message:
@@ -15,7 +15,7 @@ class Message:
     __slots__ = ("address", "data", "first", "immediate", "last", "last_index", "msn", "rkey", "rqmsn", "wr_id")
 
     def __init__(
-        self, data: Readable, address: int, rkey: int, wr_id: int, immediate: int | None, payload_bytes: int
+        self, data: ReadableMemory, address: int, rkey: int, wr_id: int, immediate: int | None, payload_bytes: int
     ) -> None:
         self.data = data
         self.address = address

@@ -6,7 +6,7 @@ from enum import Enum
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.memory import Readable, Terms
+from mrc_testbed.hosts.common.memory import QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.transitions import step
 
 
@@ -78,11 +78,13 @@ class QueuePair:
         self.live = new is QpState.RTS
         self.receives = new in _RECEIVES
 
-    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
+    def post(
+        self, data: ReadableMemory, address: int, wr_id: int, immediate: int | None, rkey: int | None = None
+    ) -> None:
         """Queue a write; without `rkey` into the peer's region. Raises `QpStateError` unless the QP is in RTS."""
         raise NotImplementedError
 
-    def enable_send(self, psn: int, terms: Terms) -> None:
+    def enable_send(self, psn: int, terms: QpTerms) -> None:
         """RTR -> RTS, for a program's QP: its first packet has `psn`, and its peer may not be ready yet."""
         raise NotImplementedError
 

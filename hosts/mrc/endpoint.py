@@ -11,7 +11,7 @@ from mrc_testbed.hosts.common.base import DataSender, EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
-from mrc_testbed.hosts.common.memory import Domain, Terms
+from mrc_testbed.hosts.common.memory import Domain, QpTerms
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
 from mrc_testbed.hosts.common.qpstate import QpState
 from mrc_testbed.hosts.mrc import wire
@@ -76,7 +76,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         self._next_qpn += 1
         return qpn
 
-    def open_receiver(self, qpn: int, peer: int, terms: Terms, domain: Domain) -> None:
+    def open_receiver(self, qpn: int, peer: int, terms: QpTerms, domain: Domain) -> None:
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
         at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
         own = self._attributes(qpn, 0, 0)

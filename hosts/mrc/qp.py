@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
-from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, Readable, Terms
+from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.mrc.config import QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
@@ -52,7 +52,7 @@ class Qp(QueuePair):
         self.peer.senders.append(self.sender)
         self._step(QpInput.ENABLE_SEND)
 
-    def enable_send(self, psn: int, terms: Terms) -> None:
+    def enable_send(self, psn: int, terms: QpTerms) -> None:
         """As of `QueuePair`."""
         if self.state is not QpState.RTR:
             raise QpStateError(self.attributes.qpn, self.state.value, "enable sending")
@@ -72,7 +72,9 @@ class Qp(QueuePair):
             self.sender.silence.idle()
         self.receiver.close()
 
-    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
+    def post(
+        self, data: ReadableMemory, address: int, wr_id: int, immediate: int | None, rkey: int | None = None
+    ) -> None:
         """As of `QueuePair`."""
         if not self.live:
             raise QpStateError(self.attributes.qpn, self.state.value, "post a write")
@@ -117,7 +119,7 @@ class Qp(QueuePair):
             del self.receiver
 
 
-def sending(local: QpAttributes, psn: int, terms: Terms) -> QpAttributes:
+def sending(local: QpAttributes, psn: int, terms: QpTerms) -> QpAttributes:
     """This side's attributes as a program has them at RTS."""
     return replace(
         local,
@@ -128,7 +130,7 @@ def sending(local: QpAttributes, psn: int, terms: Terms) -> QpAttributes:
     )
 
 
-def receiving(remote: QpAttributes, terms: Terms) -> QpAttributes:
+def receiving(remote: QpAttributes, terms: QpTerms) -> QpAttributes:
     """The peer's attributes as a program tells them, up to RTR or later."""
     return replace(
         remote,

@@ -9,7 +9,7 @@ from typing import Any
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
-from mrc_testbed.hosts.common.memory import Readable
+from mrc_testbed.hosts.common.memory import ReadableMemory
 from mrc_testbed.hosts.common.messages import Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
@@ -125,7 +125,7 @@ class Sender(DataSender):
 
     # --- application ---
 
-    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None) -> None:
+    def post(self, data: ReadableMemory, address: int, wr_id: int, immediate: int | None, rkey: int | None) -> None:
         """Queue one write; without `rkey` into the peer's own region."""
         key = self._rkey if rkey is None else rkey
         self._outbox.post(Message(data, address, key, wr_id, immediate, self._payload_bytes))

@@ -9,7 +9,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
-from mrc_testbed.hosts.common.memory import Domain, Terms
+from mrc_testbed.hosts.common.memory import Domain, QpTerms
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.common.psn import MASK, MODULUS, STRANGE
 from mrc_testbed.hosts.rc import wire
@@ -65,7 +65,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         self._next_qpn += 1
         return qpn
 
-    def open_receiver(self, qpn: int, peer: int, terms: Terms, domain: Domain) -> None:
+    def open_receiver(self, qpn: int, peer: int, terms: QpTerms, domain: Domain) -> None:
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
         at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
         local = self._attributes(qpn, 0, 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
-from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, Readable, Terms
+from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes, check_recovery
@@ -62,7 +62,7 @@ class RcQp(QueuePair):
         self.advance(self.attributes.qpn, QpInput.ENABLE_SEND)
         return made
 
-    def enable_send(self, psn: int, terms: Terms) -> None:
+    def enable_send(self, psn: int, terms: QpTerms) -> None:
         """As of `QueuePair`. Timeout and tries stay those of the endpoint."""
         if self.state is not QpState.RTR:
             raise QpStateError(self.attributes.qpn, self.state.value, "enable sending")
@@ -83,7 +83,9 @@ class RcQp(QueuePair):
         if self.responder is not None:
             self.responder.close()
 
-    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
+    def post(
+        self, data: ReadableMemory, address: int, wr_id: int, immediate: int | None, rkey: int | None = None
+    ) -> None:
         """As of `QueuePair`."""
         if self.requester is None or not self.live:
             raise QpStateError(self.attributes.qpn, self.state.value, "post a write")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
-from mrc_testbed.hosts.common.memory import Readable
+from mrc_testbed.hosts.common.memory import ReadableMemory
 from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, unwrap
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
@@ -135,7 +135,9 @@ class Requester(DataSender):
         """The peer may not be ready: count no try until it has answered once, for PATIENCE_NS at most."""
         self._patient_until_ns = NEVER
 
-    def post(self, data: Readable, address: int, wr_id: int, immediate: int | None, rkey: int | None = None) -> None:
+    def post(
+        self, data: ReadableMemory, address: int, wr_id: int, immediate: int | None, rkey: int | None = None
+    ) -> None:
         """Queue one write; without `rkey` into the peer's own region."""
         if wr_id != PROBE:
             self._owed += 1

@@ -40,7 +40,7 @@ from mrc_testbed.hosts.verbs.client_errors import (
 )
 from mrc_testbed.hosts.verbs.client_memory import Address, Pinned, Region
 from mrc_testbed.hosts.verbs.client_qp import Completion, Numbers, QueuePair
-from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, HELLO_REPLY, Kind, To
+from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, HELLO_REPLY, RecordKind, To
 
 _WRITABLE: Final = 3
 """Access of a region: local and remote write (ibv_access_flags)."""
@@ -64,10 +64,10 @@ class Device:
         self._events: list[Event] = []
         self._counter = count()
         handlers = {
-            Kind.SENT: self._on_sent,
-            Kind.RECEIVED: self._on_received,
-            Kind.QP_ERROR: self._on_error,
-            Kind.ASYNC: self._on_event,
+            RecordKind.SENT: self._on_sent,
+            RecordKind.RECEIVED: self._on_received,
+            RecordKind.QP_ERROR: self._on_error,
+            RecordKind.ASYNC: self._on_event,
         }
         self._connection = Connection(path, handlers, self._on_end)
         with _closed_where_it_fails(self._connection):
@@ -89,7 +89,7 @@ class Device:
         array. It must be writable, in one piece, and stay as long as it is. Raises TypeError, ValueError, Refused."""
         pinned = Pinned(buffer)
         where = {"address": pinned.address, "length": pinned.length, "access": _WRITABLE}
-        made = Region(pinned, self._connection.ask(Kind.REG_MR, pd=_PD, **where), self._deregister)
+        made = Region(pinned, self._connection.ask(RecordKind.REG_MR, pd=_PD, **where), self._deregister)
         # Peers may write into it as long as it is not closed, whether the program still has it or not.
         self._regions[made.key] = made
         return made
@@ -98,9 +98,9 @@ class Device:
         """A new QP, to be connected to one of a peer. `most_writes` and `most_receives` may be outstanding at a time.
         Raises Refused where that is more than the device has."""
         sizes = {"max_send_wr": most_writes, "max_recv_wr": most_receives}
-        qpn = self._connection.ask(Kind.CREATE_QP, pd=_PD, **sizes)
+        qpn = self._connection.ask(RecordKind.CREATE_QP, pd=_PD, **sizes)
         # From INIT on receives may be posted.
-        self._connection.ask(Kind.MODIFY_QP, qpn=qpn, state=To.INIT)
+        self._connection.ask(RecordKind.MODIFY_QP, qpn=qpn, state=To.INIT)
         made = QueuePair(
             self._connection, Numbers(qpn, secrets.randbits(24), self.gid, most_writes, most_receives), self
         )
@@ -143,7 +143,7 @@ class Device:
 
     def _deregister(self, key: int) -> None:
         if not self._connection.ended:
-            self._connection.ask(Kind.DEREG_MR, key=key)
+            self._connection.ask(RecordKind.DEREG_MR, key=key)
         self._regions.pop(key, None)
 
     def _completions(self) -> list[Completion] | None:

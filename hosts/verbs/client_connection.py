@@ -19,7 +19,15 @@ from threading import Condition
 from typing import Any, Final, TypeVar
 
 from mrc_testbed.hosts.verbs.client_errors import DeviceLost, NoDevice, Refused
-from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, RECORD_BYTES, SOCKET_VARIABLE, VERSION, Kind, kind_of
+from mrc_testbed.hosts.verbs.messages import (
+    FORMS,
+    MOST_NEWS,
+    RECORD_BYTES,
+    SOCKET_VARIABLE,
+    VERSION,
+    RecordKind,
+    kind_of,
+)
 
 PATIENCE_S: Final = 30.0
 """Seconds for a reply of the daemon."""
@@ -30,7 +38,7 @@ T = TypeVar("T")
 class Connection:
     """One socket. What arrives besides replies goes to `handlers`, by kind, under `lock`."""
 
-    def __init__(self, path: str, handlers: Mapping[Kind, Handler], on_end: Callable[[], None]) -> None:
+    def __init__(self, path: str, handlers: Mapping[RecordKind, Handler], on_end: Callable[[], None]) -> None:
         self.lock = Condition()
         """Guards what handlers change. Hold it neither for `ask` nor for `wait`."""
         self.ended = ""
@@ -54,7 +62,7 @@ class Connection:
         events = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             return self._request(
-                Kind.HELLO,
+                RecordKind.HELLO,
                 {"version": VERSION, "pid": os.getpid(), "name": _own_name()},
                 descriptors=[memory, events],
             )
@@ -62,9 +70,9 @@ class Connection:
             os.close(memory)
             os.close(events)
 
-    def ask(self, kind: Kind, **fields: Any) -> int:
+    def ask(self, kind: RecordKind, **fields: Any) -> int:
         """Send a request, wait for its reply, and return the reply's value. Raises Refused and DeviceLost."""
-        value: int = FORMS[Kind.REPLY].read(self._request(kind, fields))[2]
+        value: int = FORMS[RecordKind.REPLY].read(self._request(kind, fields))[2]
         return value
 
     def send(self, record: bytes) -> None:
@@ -107,7 +115,7 @@ class Connection:
         with self.lock:
             self._end("this process is a fork: the device belongs to its parent; open it again")
 
-    def _request(self, kind: Kind, fields: dict[str, Any], descriptors: list[int] | None = None) -> bytes:
+    def _request(self, kind: RecordKind, fields: dict[str, Any], descriptors: list[int] | None = None) -> bytes:
         with self.lock:
             self._token += 1
             token = self._token
@@ -116,9 +124,9 @@ class Connection:
         if reply is None:
             self.close(f"the daemon of this host did not answer {kind.name} for {PATIENCE_S:.0f} s")
             raise DeviceLost(self.ended)
-        error = FORMS[Kind.REPLY].read(reply)[0]
+        error = FORMS[RecordKind.REPLY].read(reply)[0]
         if error:
-            text = FORMS[Kind.REPLY].unpack(reply)["text"]
+            text = FORMS[RecordKind.REPLY].unpack(reply)["text"]
             raise Refused(in_words(text) or f"{kind.name}: {os.strerror(error)}", error)
         return reply
 
@@ -173,7 +181,7 @@ class Connection:
             except (ValueError, struct.error) as error:
                 self._end(f"the daemon of this host sent what is no record ({error})")
                 return
-            if kind is Kind.REPLY:
+            if kind is RecordKind.REPLY:
                 self._replies[values[1]] = record
             elif kind in self._handlers:
                 self._handlers[kind](values)
@@ -192,7 +200,7 @@ def in_words(text: bytes) -> str:
 
 
 def _own_name() -> bytes:
-    return os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else sys.executable).encode()[:31]
+    return os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "python").encode()[:31]
 
 
 def _connect(path: str) -> socket.socket:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from mrc_testbed.hosts.verbs.client_connection import Connection
 from mrc_testbed.hosts.verbs.client_errors import FLUSHED, DeviceLost, QueuePairError, TimedOut, status_name
 from mrc_testbed.hosts.verbs.client_memory import Address, Region
-from mrc_testbed.hosts.verbs.messages import FORMS, Kind, PostFlag, To
+from mrc_testbed.hosts.verbs.messages import FORMS, PostFlag, RecordKind, To
 
 MOST_BYTES: Final = 1 << 30
 """Of one write."""
@@ -86,8 +86,8 @@ class QueuePair:
         """Make the peer's QP the other end. Raises Refused, such as for a GID that no host has."""
         ask = self._connection.ask
         way = {"dest_qpn": remote.qpn, "rq_psn": remote.psn, "path_mtu": PATH_MTU, "dgid": remote.gid}
-        ask(Kind.MODIFY_QP, qpn=self.qpn, state=To.RTR, **way)
-        ask(Kind.MODIFY_QP, qpn=self.qpn, state=To.RTS, sq_psn=self._numbers.psn)
+        ask(RecordKind.MODIFY_QP, qpn=self.qpn, state=To.RTR, **way)
+        ask(RecordKind.MODIFY_QP, qpn=self.qpn, state=To.RTS, sq_psn=self._numbers.psn)
 
     def write(
         self,
@@ -114,7 +114,7 @@ class QueuePair:
             raise ValueError(f"a write has at most {MOST_BYTES} bytes, not {length}")
         where = {"address": address, "remote_address": remote.address + remote_offset, "length": length}
         how = {"immediate": immediate or 0, "flags": 0 if immediate is None else PostFlag.IMMEDIATE}
-        post = FORMS[Kind.POST_SEND].pack(qpn=self.qpn, lkey=region.key, rkey=remote.key, **where, **how)
+        post = FORMS[RecordKind.POST_SEND].pack(qpn=self.qpn, lkey=region.key, rkey=remote.key, **where, **how)
         return self._wait(lambda: self._post(post, signaled), None, "room for a write")
 
     def post_receive(self, count: int = 1) -> None:
@@ -129,7 +129,7 @@ class QueuePair:
                     f"{self._posted} receives are posted, and at most {self._numbers.most_receives} can be"
                 )
             self._posted += count
-            self._connection.send(FORMS[Kind.POST_RECV].pack(qpn=self.qpn, count=count))
+            self._connection.send(FORMS[RecordKind.POST_RECV].pack(qpn=self.qpn, count=count))
 
     def wait_writes(self, timeout: float | None = None) -> None:
         """Until all writes so far are complete: their bytes have arrived. Their completions are taken. Raises TimedOut
@@ -150,7 +150,7 @@ class QueuePair:
             self.take()
             self._owner.forget(self)
         if not was and not self._connection.ended:
-            self._connection.ask(Kind.DESTROY_QP, qpn=self.qpn)
+            self._connection.ask(RecordKind.DESTROY_QP, qpn=self.qpn)
 
     def take(self) -> list[Completion]:
         """All completions so far; for `device.poll`."""

@@ -9,7 +9,7 @@ import socket
 import struct
 from collections import deque
 
-from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, MOST_POSTS, RECORD_BYTES, Kind
+from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, MOST_POSTS, RECORD_BYTES, RecordKind
 from mrc_testbed.hosts.verbs.refusal import Malformed
 
 MOST_UNREAD = 1 << 16
@@ -17,7 +17,7 @@ MOST_UNREAD = 1 << 16
 _MOST_DESCRIPTORS = 4
 
 
-class Connection:
+class ProgramConnection:
     """A socket of records. `send` queues; `flush` gives the kernel what it takes."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -72,7 +72,7 @@ class Connection:
     def reply(self, token: int, value: int = 0, error: int = 0, words: str = "") -> None:
         """Answer a request."""
         text = words.encode()[:95]
-        self.tell(FORMS[Kind.REPLY].pack(error=error, token=token, value=value, text=text))
+        self.tell(FORMS[RecordKind.REPLY].pack(error=error, token=token, value=value, text=text))
 
     def send(self, record: bytes) -> None:
         """Queue one record, of which there are no more than the program has posted."""

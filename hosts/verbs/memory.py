@@ -52,7 +52,7 @@ class ProgramMemory:
 
 
 class Slice:
-    """The bytes of a posted write, in the program until they are sent (mrc_testbed.hosts.common.memory.Readable)."""
+    """The bytes of a posted write, in the program until they are sent; a `ReadableMemory`."""
 
     __slots__ = ("_address", "_memory", "_size")
 

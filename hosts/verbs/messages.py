@@ -31,7 +31,7 @@ GID_INDEX: Final = 3
 """The one entry of the GID table that is not zero: the host's IPv4 address, mapped."""
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is. Those below 64 come from the program."""
 
     HELLO = 1
@@ -97,29 +97,29 @@ class PostFlag(IntEnum):
     """`address` is a copy that the library keeps until the write is complete: `lkey` is not looked at."""
 
 
-FIELDS: Final[dict[Kind, str]] = {
-    Kind.HELLO: "version:I token:Q pid:I reserved:I name:32s",
-    Kind.REG_MR: "pd:I token:Q address:Q length:Q access:I",
-    Kind.DEREG_MR: "key:I token:Q",
-    Kind.CREATE_QP: "pd:I token:Q max_send_wr:I max_recv_wr:I",
-    Kind.DESTROY_QP: "qpn:I token:Q",
-    Kind.MODIFY_QP: "qpn:I token:Q state:I dest_qpn:I rq_psn:I sq_psn:I path_mtu:I given:I dgid:16s "
+FIELDS: Final[dict[RecordKind, str]] = {
+    RecordKind.HELLO: "version:I token:Q pid:I reserved:I name:32s",
+    RecordKind.REG_MR: "pd:I token:Q address:Q length:Q access:I",
+    RecordKind.DEREG_MR: "key:I token:Q",
+    RecordKind.CREATE_QP: "pd:I token:Q max_send_wr:I max_recv_wr:I",
+    RecordKind.DESTROY_QP: "qpn:I token:Q",
+    RecordKind.MODIFY_QP: "qpn:I token:Q state:I dest_qpn:I rq_psn:I sq_psn:I path_mtu:I given:I dgid:16s "
     "max_wimm:H max_wimm_dest:H timeout:B linear:B exp:B mpr:B mpr_dest:B cap:B",
-    Kind.POST_SEND: "qpn:I address:Q remote_address:Q length:I lkey:I rkey:I immediate:I flags:I",
-    Kind.POST_RECV: "qpn:I count:I",
-    Kind.QUERY_PORT: "port:I token:Q",
-    Kind.MODIFY_PORT: "port:I token:Q enabled:I",
-    Kind.MODIFY_EV: "ev:I token:Q dgid:16s denied:I",
-    Kind.QUERY_EVS: "reserved:I token:Q dgid:16s",
-    Kind.WATCH_EVS: "on:I token:Q",
-    Kind.PROBE: "ev:I token:Q dgid:16s",
-    Kind.REPLY: "error:I token:Q value:I reserved:I text:96s",
-    Kind.SENT: "qpn:I count:I",
-    Kind.RECEIVED: "qpn:I immediate:I byte_len:I",
-    Kind.QP_ERROR: "qpn:I status:I reserved:I text:96s",
-    Kind.ASYNC: "event:I element:I",
-    Kind.EV_STATE: "ev:I dgid:16s state:I port:I",
-    Kind.PROBED: "ev:I token:Q rtt_ns:Q port:I",
+    RecordKind.POST_SEND: "qpn:I address:Q remote_address:Q length:I lkey:I rkey:I immediate:I flags:I",
+    RecordKind.POST_RECV: "qpn:I count:I",
+    RecordKind.QUERY_PORT: "port:I token:Q",
+    RecordKind.MODIFY_PORT: "port:I token:Q enabled:I",
+    RecordKind.MODIFY_EV: "ev:I token:Q dgid:16s denied:I",
+    RecordKind.QUERY_EVS: "reserved:I token:Q dgid:16s",
+    RecordKind.WATCH_EVS: "on:I token:Q",
+    RecordKind.PROBE: "ev:I token:Q dgid:16s",
+    RecordKind.REPLY: "error:I token:Q value:I reserved:I text:96s",
+    RecordKind.SENT: "qpn:I count:I",
+    RecordKind.RECEIVED: "qpn:I immediate:I byte_len:I",
+    RecordKind.QP_ERROR: "qpn:I status:I reserved:I text:96s",
+    RecordKind.ASYNC: "event:I element:I",
+    RecordKind.EV_STATE: "ev:I dgid:16s state:I port:I",
+    RecordKind.PROBED: "ev:I token:Q rtt_ns:Q port:I",
 }
 """After the kind (I). GIDs are 16 bytes in network order, PSNs and QP numbers 24 bits. Lengths and `path_mtu`: bytes;
 `immediate` is the number on the wire (the program's `imm_data` through ntohl). An `ev` is EV[31:16]: plane x 256 +
@@ -134,10 +134,10 @@ HELLO_FIELDS: Final = (
 """The REPLY to a HELLO that was taken. With an error it is as any other."""
 
 
-class Form:
+class RecordForm:
     """How one kind of record is written and read. `struct`: of a whole record, its kind first."""
 
-    def __init__(self, kind: Kind, fields: str) -> None:
+    def __init__(self, kind: RecordKind, fields: str) -> None:
         named = [field.split(":") for field in fields.split()]
         self.kind = kind
         self.names = tuple(name for name, _ in named)
@@ -160,10 +160,10 @@ class Form:
         return self.struct.unpack_from(record)[1:]
 
 
-FORMS: Final[dict[Kind, Form]] = {kind: Form(kind, fields) for kind, fields in FIELDS.items()}
-HELLO_REPLY: Final = Form(Kind.REPLY, HELLO_FIELDS)
+FORMS: Final[dict[RecordKind, RecordForm]] = {kind: RecordForm(kind, fields) for kind, fields in FIELDS.items()}
+HELLO_REPLY: Final = RecordForm(RecordKind.REPLY, HELLO_FIELDS)
 
 
-def kind_of(record: bytes | memoryview) -> Kind:
+def kind_of(record: bytes | memoryview) -> RecordKind:
     """Raises ValueError for one that there is not."""
-    return Kind(int.from_bytes(record[:4], "little"))
+    return RecordKind(int.from_bytes(record[:4], "little"))

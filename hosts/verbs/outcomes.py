@@ -11,29 +11,29 @@ QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR = 1, 2, 3
 PORT_ACTIVE, PORT_ERR = 9, 10
 
 
-class Outcome(NamedTuple):
+class QpOutcome(NamedTuple):
     """`status` of the oldest write that is outstanding; `event`: an asynchronous one, 0 for none."""
 
     status: int
     event: int
 
 
-OUTCOMES: dict[str, Outcome] = {
-    QpFailure.RETRY_EXCEEDED: Outcome(12, 0),
-    QpFailure.ALL_PORTS_DOWN: Outcome(12, 0),
-    QpFailure.INVALID_REQUEST: Outcome(9, 0),
-    QpFailure.REMOTE_ACCESS: Outcome(10, 0),
-    QpFailure.REMOTE_OPERATION: Outcome(11, 0),
-    QpFailure.LOCAL_PROTECTION: Outcome(4, 0),
-    QpFailure.PEER_INVALID_REQUEST: Outcome(FLUSHED, QP_REQ_ERR),
-    QpFailure.PEER_OUTSIDE_REGION: Outcome(FLUSHED, QP_ACCESS_ERR),
-    QpFailure.NO_RECEIVE: Outcome(FLUSHED, QP_FATAL),
-    QpFailure.OWN_MEMORY: Outcome(FLUSHED, QP_FATAL),
-    QpFailure.BY_PROGRAM: Outcome(FLUSHED, 0),
+OUTCOMES: dict[str, QpOutcome] = {
+    QpFailure.RETRY_EXCEEDED: QpOutcome(12, 0),
+    QpFailure.ALL_PORTS_DOWN: QpOutcome(12, 0),
+    QpFailure.INVALID_REQUEST: QpOutcome(9, 0),
+    QpFailure.REMOTE_ACCESS: QpOutcome(10, 0),
+    QpFailure.REMOTE_OPERATION: QpOutcome(11, 0),
+    QpFailure.LOCAL_PROTECTION: QpOutcome(4, 0),
+    QpFailure.PEER_INVALID_REQUEST: QpOutcome(FLUSHED, QP_REQ_ERR),
+    QpFailure.PEER_OUTSIDE_REGION: QpOutcome(FLUSHED, QP_ACCESS_ERR),
+    QpFailure.NO_RECEIVE: QpOutcome(FLUSHED, QP_FATAL),
+    QpFailure.OWN_MEMORY: QpOutcome(FLUSHED, QP_FATAL),
+    QpFailure.BY_PROGRAM: QpOutcome(FLUSHED, 0),
 }
 
 
-def outcome_of(reason: str, outstanding: int) -> Outcome:
+def outcome_of(reason: str, outstanding: int) -> QpOutcome:
     """A failure that no outstanding write tells of is an event."""
     outcome = OUTCOMES[reason]
     told = outstanding or outcome.event or reason == QpFailure.BY_PROGRAM

@@ -8,13 +8,13 @@ from typing import Any, Final, Protocol
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.memory import Domain, Terms, Window
+from mrc_testbed.hosts.common.memory import Domain, MemoryWindow, QpTerms
 from mrc_testbed.hosts.verbs import facts
 from mrc_testbed.hosts.verbs.facts import HostFacts
 from mrc_testbed.hosts.verbs.memory import ProgramMemory, Slice
-from mrc_testbed.hosts.verbs.messages import FORMS, Given, Kind, PostFlag, To
-from mrc_testbed.hosts.verbs.qps import ProgramEndpoint, ProgramQp, ProgramQps
-from mrc_testbed.hosts.verbs.refusal import Malformed, Refused
+from mrc_testbed.hosts.verbs.messages import FORMS, Given, PostFlag, RecordKind, To
+from mrc_testbed.hosts.verbs.qps import NicQps, ProgramEndpoint, ProgramQp
+from mrc_testbed.hosts.verbs.refusal import Malformed, RequestRefused
 
 _LOCAL_WRITE, _REMOTE_WRITE = 1, 2
 _PSN_MASK = (1 << 24) - 1
@@ -26,44 +26,44 @@ _INLINE: Final = int(PostFlag.INLINE)
 _MTUS = (256, 512, 1024, 2048, 4096)
 
 
-class Host(Protocol):
+class ProgramHost(Protocol):
     """What programs of one host share."""
 
     facts: HostFacts
     endpoint: ProgramEndpoint
-    qps: ProgramQps
-    by_number: dict[int, tuple[Program, ProgramQp]]
+    qps: NicQps
+    by_number: dict[int, tuple[NicProgram, ProgramQp]]
 
     def port_mask(self) -> int:
         """Bit n - 1: port n can be used."""
 
-    def new_key(self, program: Program) -> int:
+    def new_key(self, program: NicProgram) -> int:
         """A key that no region of this host has."""
 
     def free_key(self, key: int) -> None:
         """It may be given again."""
 
 
-class Program:
-    """`owner`: its name and process, for names of QPs. `memory`: its own. Requests raise `Refused`."""
+class NicProgram:
+    """`owner`: its name and process, for names of QPs. `memory`: its own. Requests raise `RequestRefused`."""
 
-    def __init__(self, host: Host, owner: str, memory: ProgramMemory) -> None:
+    def __init__(self, host: ProgramHost, owner: str, memory: ProgramMemory) -> None:
         self._host = host
         self._endpoint = host.endpoint
         self.owner = owner
         self.memory = memory
         self._domains: dict[int, Domain] = {}
-        self._regions: dict[int, tuple[Domain, Window]] = {}
+        self._regions: dict[int, tuple[Domain, MemoryWindow]] = {}
         self.qps: dict[int, ProgramQp] = {}
-        self._serve: dict[Kind, Callable[[tuple[Any, ...], int], int]] = {
-            Kind.REG_MR: self._register,
-            Kind.DEREG_MR: self._deregister,
-            Kind.CREATE_QP: self._create,
-            Kind.DESTROY_QP: self._destroy,
-            Kind.MODIFY_QP: self._modify,
+        self._serve: dict[RecordKind, Callable[[tuple[Any, ...], int], int]] = {
+            RecordKind.REG_MR: self._register,
+            RecordKind.DEREG_MR: self._deregister,
+            RecordKind.CREATE_QP: self._create,
+            RecordKind.DESTROY_QP: self._destroy,
+            RecordKind.MODIFY_QP: self._modify,
         }
 
-    def serve(self, kind: Kind, record: memoryview, now_ns: int) -> int:
+    def serve(self, kind: RecordKind, record: memoryview, now_ns: int) -> int:
         """Carry out a request; returns the `value` of its REPLY."""
         return self._serve[kind](FORMS[kind].read(record), now_ns)
 
@@ -83,13 +83,13 @@ class Program:
     def _register(self, fields: tuple[Any, ...], now_ns: int) -> int:
         pd, _, address, length, access = fields
         if len(self._regions) >= facts.MOST_REGIONS:
-            raise Refused(errno.ENOMEM, f"the program has {facts.MOST_REGIONS:,} regions, and may have no more")
+            raise RequestRefused(errno.ENOMEM, f"the program has {facts.MOST_REGIONS:,} regions, and may have no more")
         if access & _REMOTE_WRITE and not access & _LOCAL_WRITE:
-            raise Refused(errno.EINVAL, "REMOTE_WRITE needs LOCAL_WRITE")
+            raise RequestRefused(errno.EINVAL, "REMOTE_WRITE needs LOCAL_WRITE")
         if not self.memory.holds(address, length):
-            raise Refused(errno.EFAULT, f"{length:,} bytes from 0x{address:x} on are not memory of the program")
+            raise RequestRefused(errno.EFAULT, f"{length:,} bytes from 0x{address:x} on are not memory of the program")
         key = self._host.new_key(self)
-        domain, window = self._domain(pd), Window(address, length, self.memory)
+        domain, window = self._domain(pd), MemoryWindow(address, length, self.memory)
         self._regions[key] = domain, window
         if access & _REMOTE_WRITE:
             domain.windows[key] = window
@@ -102,7 +102,7 @@ class Program:
         key, _ = fields
         found = self._regions.pop(key, None)
         if found is None:
-            raise Refused(errno.EINVAL, f"no region of the program has the key 0x{key:x}")
+            raise RequestRefused(errno.EINVAL, f"no region of the program has the key 0x{key:x}")
         found[0].windows.pop(key, None)
         self._host.free_key(key)
         return 0
@@ -112,9 +112,9 @@ class Program:
     def _create(self, fields: tuple[Any, ...], now_ns: int) -> int:
         pd, _, max_send, max_receive = fields
         if len(self._host.by_number) >= facts.MOST_QPS:
-            raise Refused(errno.ENOMEM, f"the host has {facts.MOST_QPS:,} QPs, and may have no more")
+            raise RequestRefused(errno.ENOMEM, f"the host has {facts.MOST_QPS:,} QPs, and may have no more")
         if max(max_send, max_receive) > facts.MOST_WORK:
-            raise Refused(errno.EINVAL, f"a QP may have {facts.MOST_WORK:,} writes and receives outstanding")
+            raise RequestRefused(errno.EINVAL, f"a QP may have {facts.MOST_WORK:,} writes and receives outstanding")
         qp = self._host.qps.create(self._domain(pd), self.owner)
         self.qps[qp.qpn] = qp
         self._host.by_number[qp.qpn] = self, qp
@@ -136,7 +136,7 @@ class Program:
         try:
             to = To(state)
         except ValueError:
-            raise Refused(errno.EINVAL, f"a QP has no state {state}") from None
+            raise RequestRefused(errno.EINVAL, f"a QP has no state {state}") from None
         _take_attributes(qp, given, attributes)
         if to is To.RTR:
             self._connect(qp, dest_qpn, rq_psn, path_mtu, dgid)
@@ -150,19 +150,21 @@ class Program:
         told = self._host.facts
         peer = told.gids.get(dgid)
         if peer is None:
-            raise Refused(errno.EINVAL, f"no host of this fabric has the GID {dgid.hex(':', 2)}")
+            raise RequestRefused(errno.EINVAL, f"no host of this fabric has the GID {dgid.hex(':', 2)}")
         if peer == told.number:
-            raise Refused(errno.EINVAL, f"a QP of {told.name} cannot lead to {told.name} itself: no path does")
+            raise RequestRefused(errno.EINVAL, f"a QP of {told.name} cannot lead to {told.name} itself: no path does")
         if path_mtu not in _MTUS:
-            raise Refused(errno.EINVAL, f"a path MTU of {path_mtu} bytes is none of {', '.join(map(str, _MTUS))}")
+            raise RequestRefused(
+                errno.EINVAL, f"a path MTU of {path_mtu} bytes is none of {', '.join(map(str, _MTUS))}"
+            )
         if dest_qpn > _PSN_MASK:
-            raise Refused(errno.EINVAL, f"{dest_qpn} is no QP number: they have 24 bits")
+            raise RequestRefused(errno.EINVAL, f"{dest_qpn} is no QP number: they have 24 bits")
         self._host.qps.connect(qp, peer, _terms(qp, dest_qpn, rq_psn & _PSN_MASK, path_mtu))
 
     def _qp(self, qpn: int) -> ProgramQp:
         qp = self.qps.get(qpn)
         if qp is None:
-            raise Refused(errno.EINVAL, f"the program has no QP {qpn}")
+            raise RequestRefused(errno.EINVAL, f"the program has no QP {qpn}")
         return qp
 
     # Posting, which is not answered
@@ -200,7 +202,7 @@ class Program:
 
     def post_receive(self, record: memoryview) -> None:
         """Let more writes with immediate in."""
-        qpn, count = FORMS[Kind.POST_RECV].read(record)
+        qpn, count = FORMS[RecordKind.POST_RECV].read(record)
         qp = self.qps.get(qpn)
         if qp is None or qp.state in (To.RESET, To.ERROR):
             return  # as in `post_send`
@@ -226,12 +228,12 @@ def _take_attributes(qp: ProgramQp, given: int, attributes: list[int]) -> None:
             qp.terms |= values
 
 
-def _terms(qp: ProgramQp, dest_qpn: int, rq_psn: int, mtu: int) -> Terms:
+def _terms(qp: ProgramQp, dest_qpn: int, rq_psn: int, mtu: int) -> QpTerms:
     """What this side may have open at the peer is the least of what either end is said to take."""
     said = qp.terms
     mprs = [said[name] for name in ("mpr", "mpr_dest") if said.get(name)]
     wimms = [said[name] for name in ("max_wimm", "max_wimm_dest") if said.get(name)]
-    return Terms(
+    return QpTerms(
         remote_qpn=dest_qpn,
         remote_psn=rq_psn,
         mtu=mtu,

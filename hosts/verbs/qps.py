@@ -11,10 +11,10 @@ from typing import Protocol
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.memory import Domain, Readable, Terms
+from mrc_testbed.hosts.common.memory import Domain, QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.verbs.messages import To
-from mrc_testbed.hosts.verbs.refusal import Refused, refusals
+from mrc_testbed.hosts.verbs.refusal import RequestRefused, refusals
 
 LINGER_NS = 2 * 10**9
 LINGER_RTTS = 20
@@ -28,17 +28,17 @@ class ProgramEndpoint(Protocol):
     def new_qpn(self) -> int:
         """A number for a QP that a program connects later."""
 
-    def open_receiver(self, qpn: int, peer: int, terms: Terms, domain: Domain) -> None:
+    def open_receiver(self, qpn: int, peer: int, terms: QpTerms, domain: Domain) -> None:
         """RESET -> INIT -> RTR."""
 
-    def enable_send(self, qpn: int, psn: int, terms: Terms) -> None:
+    def enable_send(self, qpn: int, psn: int, terms: QpTerms) -> None:
         """RTR -> RTS."""
 
     def post_receives(self, qpn: int, count: int) -> None:
         """Let `count` more writes with immediate in."""
 
     def post_of_program(
-        self, qpn: int, data: Readable, remote_address: int, rkey: int, wr_id: int, immediate: int | None
+        self, qpn: int, data: ReadableMemory, remote_address: int, rkey: int, wr_id: int, immediate: int | None
     ) -> None:
         """Queue one write."""
 
@@ -89,8 +89,8 @@ _ALLOWED: Mapping[To, tuple[To, ...]] = {
 """Where each state may be entered from (ibv_modify_qp(3))."""
 
 
-class ProgramQps:
-    """Opens, moves and closes them. What cannot be raises `Refused`, and changes nothing."""
+class NicQps:
+    """Opens, moves and closes them. What cannot be raises `RequestRefused`, and changes nothing."""
 
     def __init__(self, endpoint: ProgramEndpoint, names: QpNames, rtt_ns: int) -> None:
         self._endpoint = endpoint
@@ -115,7 +115,7 @@ class ProgramQps:
             self.fail(qp, QpFailure.BY_PROGRAM)
         qp.state = to
 
-    def connect(self, qp: ProgramQp, peer: int, terms: Terms) -> None:
+    def connect(self, qp: ProgramQp, peer: int, terms: QpTerms) -> None:
         """INIT -> RTR; in RTR already, nothing."""
         self._check(qp, To.RTR)
         if qp.state is To.RTR:
@@ -126,7 +126,7 @@ class ProgramQps:
         self._names.adopt(qp.qpn, qp.name, peer)
         self._endpoint.post_receives(qp.qpn, qp.receives)
 
-    def enable(self, qp: ProgramQp, psn: int, terms: Terms) -> None:
+    def enable(self, qp: ProgramQp, psn: int, terms: QpTerms) -> None:
         """RTR -> RTS; in RTS already, nothing."""
         self._check(qp, To.RTS)
         if qp.state is To.RTR:
@@ -175,4 +175,4 @@ class ProgramQps:
 
     def _check(self, qp: ProgramQp, to: To) -> None:
         if qp.state not in _ALLOWED[to]:
-            raise Refused(errno.EINVAL, f"QP {qp.qpn} is in {qp.state.name} and cannot go to {to.name}")
+            raise RequestRefused(errno.EINVAL, f"QP {qp.qpn} is in {qp.state.name} and cannot go to {to.name}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from mrc_testbed.hosts.common.errors import CoreError
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that cannot be carried out: its REPLY has `number`, an errno, and these words."""
 
     def __init__(self, number: int, words: str) -> None:
@@ -23,8 +23,8 @@ class Malformed(Exception):
 
 @contextlib.contextmanager
 def refusals(number: int = errno.EINVAL) -> Iterator[None]:
-    """What the endpoint does not do is a `Refused` of this errno."""
+    """What the endpoint does not do is a `RequestRefused` of this errno."""
     try:
         yield
     except CoreError as error:
-        raise Refused(number, str(error)) from None
+        raise RequestRefused(number, str(error)) from None

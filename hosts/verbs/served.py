@@ -9,29 +9,31 @@ import struct
 from typing import Any, Final
 
 from mrc_testbed.hosts.verbs import facts
-from mrc_testbed.hosts.verbs.connection import Connection
+from mrc_testbed.hosts.verbs.connection import ProgramConnection
 from mrc_testbed.hosts.verbs.controls import Controls
 from mrc_testbed.hosts.verbs.memory import ProgramMemory
-from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, RECORD_BYTES, VERSION, Kind, kind_of
+from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, RECORD_BYTES, VERSION, RecordKind, kind_of
 from mrc_testbed.hosts.verbs.outcomes import outcome_of
-from mrc_testbed.hosts.verbs.program import Host, Program
+from mrc_testbed.hosts.verbs.program import NicProgram, ProgramHost
 from mrc_testbed.hosts.verbs.qps import ProgramQp
-from mrc_testbed.hosts.verbs.refusal import Malformed, Refused
+from mrc_testbed.hosts.verbs.refusal import Malformed, RequestRefused
 
-_POST = FORMS[Kind.POST_SEND].struct
-_POST_SEND: Final = int(Kind.POST_SEND)
-_RECEIVED, _SENT = FORMS[Kind.RECEIVED].struct, FORMS[Kind.SENT].struct
-_OWN = frozenset({Kind.REG_MR, Kind.DEREG_MR, Kind.CREATE_QP, Kind.DESTROY_QP, Kind.MODIFY_QP})
+_POST = FORMS[RecordKind.POST_SEND].struct
+_POST_SEND: Final = int(RecordKind.POST_SEND)
+_RECEIVED, _SENT = FORMS[RecordKind.RECEIVED].struct, FORMS[RecordKind.SENT].struct
+_OWN = frozenset(
+    {RecordKind.REG_MR, RecordKind.DEREG_MR, RecordKind.CREATE_QP, RecordKind.DESTROY_QP, RecordKind.MODIFY_QP}
+)
 
 
 class Served:
     """One connection and what it stands for. `program` is there after the greeting."""
 
-    def __init__(self, host: Host, controls: Controls, connection: Connection) -> None:
+    def __init__(self, host: ProgramHost, controls: Controls, connection: ProgramConnection) -> None:
         self._host = host
         self._controls = controls
         self.connection = connection
-        self.program: Program | None = None
+        self.program: NicProgram | None = None
         self._async_fd = -1
         self._changed: dict[int, ProgramQp] = {}
         """QPs with writes that are complete and that the program has not heard of."""
@@ -60,24 +62,24 @@ class Served:
                 self._take(self.program, view[at : at + RECORD_BYTES], now_ns)
         return size > 0
 
-    def _take(self, program: Program, record: memoryview, now_ns: int) -> None:
+    def _take(self, program: NicProgram, record: memoryview, now_ns: int) -> None:
         try:
             kind = kind_of(record)
         except ValueError as error:
             raise Malformed(str(error)) from None
-        if kind is Kind.POST_RECV:
+        if kind is RecordKind.POST_RECV:
             program.post_receive(record)
         else:
             self._answer(program, kind, record, now_ns)
 
-    def _answer(self, program: Program, kind: Kind, record: memoryview, now_ns: int) -> None:
+    def _answer(self, program: NicProgram, kind: RecordKind, record: memoryview, now_ns: int) -> None:
         token = _token(kind, record)
         try:
             if kind in _OWN:
                 value: int | None = program.serve(kind, record, now_ns)
             else:
                 value = self._controls.serve(self, kind, record, now_ns)
-        except Refused as refused:
+        except RequestRefused as refused:
             self.connection.reply(token, 0, refused.number, str(refused))
             return
         if value is not None:
@@ -97,9 +99,9 @@ class Served:
         return True
 
     def _take_hello(self, record: memoryview, descriptors: list[int]) -> None:
-        if int.from_bytes(record[:4], "little") != Kind.HELLO or len(descriptors) != 2:
+        if int.from_bytes(record[:4], "little") != RecordKind.HELLO or len(descriptors) != 2:
             raise Malformed("the first record is no HELLO with two descriptors")
-        hello = FORMS[Kind.HELLO].unpack(record)
+        hello = FORMS[RecordKind.HELLO].unpack(record)
         if hello["version"] != VERSION:
             words = f"the daemon speaks version {VERSION} of the records, the library {hello['version']}"
             self.connection.reply(hello["token"], 0, errno.EPROTO, words)
@@ -113,7 +115,7 @@ class Served:
         os.set_blocking(async_fd, False)
         self._async_fd = async_fd
         name = bytes(hello["name"]).split(b"\0")[0].decode("ascii", "replace") or "program"
-        self.program = Program(self._host, f"{name}[{hello['pid']}]", ProgramMemory(memory))
+        self.program = NicProgram(self._host, f"{name}[{hello['pid']}]", ProgramMemory(memory))
         self.connection.send(_hello_reply(self._host, hello["token"]))
 
     # Events
@@ -128,24 +130,24 @@ class Served:
     def received(self, qp: ProgramQp, immediate: int, length: int) -> None:
         """A write with immediate has taken a receive."""
         qp.receives -= 1
-        self.connection.send(_RECEIVED.pack(Kind.RECEIVED, qp.qpn, immediate, length))
+        self.connection.send(_RECEIVED.pack(RecordKind.RECEIVED, qp.qpn, immediate, length))
 
     def failed(self, qp: ProgramQp, reason: str) -> None:
         """A QP is in ERROR."""
         self._tell_sent()
         outcome = outcome_of(reason, qp.outstanding)
         text = reason.encode()[:95]
-        self.connection.send(FORMS[Kind.QP_ERROR].pack(qpn=qp.qpn, status=outcome.status, text=text))
+        self.connection.send(FORMS[RecordKind.QP_ERROR].pack(qpn=qp.qpn, status=outcome.status, text=text))
         if outcome.event:
             self.tell_event(outcome.event, qp.qpn)
 
     def tell_event(self, event: int, element: int) -> None:
         """An asynchronous event, for which the program may sleep in its eventfd."""
-        self.connection.tell(FORMS[Kind.ASYNC].pack(event=event, element=element))
+        self.connection.tell(FORMS[RecordKind.ASYNC].pack(event=event, element=element))
         self._untold_events += 1
 
     def flush(self) -> None:
-        """Tell what is new, as far as the program takes it. Raises as `Connection.flush`."""
+        """Tell what is new, as far as the program takes it. Raises as `ProgramConnection.flush`."""
         self.connection.flush()
         if self._changed and not self.connection.full:
             self._tell_sent()
@@ -161,7 +163,7 @@ class Served:
 
     def _tell_sent(self) -> None:
         for qpn, qp in self._changed.items():
-            self.connection.send(_SENT.pack(Kind.SENT, qpn, qp.sent))
+            self.connection.send(_SENT.pack(RecordKind.SENT, qpn, qp.sent))
             qp.sent = 0
         self._changed.clear()
 
@@ -175,14 +177,14 @@ class Served:
             self.program.end(now_ns)
 
 
-def _token(kind: Kind, record: memoryview) -> int:
+def _token(kind: RecordKind, record: memoryview) -> int:
     form = FORMS[kind]
-    if kind >= Kind.REPLY or "token" not in form.names:
+    if kind >= RecordKind.REPLY or "token" not in form.names:
         raise Malformed(f"{kind.name} from a program")
     return int(form.read(record)[form.names.index("token")])
 
 
-def _hello_reply(host: Host, token: int) -> bytes:
+def _hello_reply(host: ProgramHost, token: int) -> bytes:
     told: Any = host.facts
     return HELLO_REPLY.pack(
         token=token,

@@ -18,13 +18,13 @@ from mrc_testbed.hosts.mrc.events import EvChanged, PathAnswered, PortChanged
 from mrc_testbed.hosts.mrc.portstate import PortState
 from mrc_testbed.hosts.network import Network
 from mrc_testbed.hosts.verbs import facts
-from mrc_testbed.hosts.verbs.connection import Connection
+from mrc_testbed.hosts.verbs.connection import ProgramConnection
 from mrc_testbed.hosts.verbs.controls import Controls
 from mrc_testbed.hosts.verbs.facts import HostFacts
 from mrc_testbed.hosts.verbs.messages import To
 from mrc_testbed.hosts.verbs.outcomes import PORT_ACTIVE, PORT_ERR
-from mrc_testbed.hosts.verbs.program import Program
-from mrc_testbed.hosts.verbs.qps import ProgramEndpoint, ProgramQp, ProgramQps, QpNames
+from mrc_testbed.hosts.verbs.program import NicProgram
+from mrc_testbed.hosts.verbs.qps import NicQps, ProgramEndpoint, ProgramQp, QpNames
 from mrc_testbed.hosts.verbs.refusal import Malformed
 from mrc_testbed.hosts.verbs.served import Served
 
@@ -53,8 +53,8 @@ class ProgramServer:
     ) -> None:
         self.facts = told
         self.endpoint = endpoint
-        self.qps = ProgramQps(endpoint, names, network.rtt_ns)
-        self.by_number: dict[int, tuple[Program, ProgramQp]] = {}
+        self.qps = NicQps(endpoint, names, network.rtt_ns)
+        self.by_number: dict[int, tuple[NicProgram, ProgramQp]] = {}
         self._network = network
         self._controls = Controls(network, told)
         self._tell = tell
@@ -63,7 +63,7 @@ class ProgramServer:
         self._epoll = select.epoll()
         self._epoll.register(listening, select.EPOLLIN)
         self._served: dict[int, Served] = {}
-        self._owners: dict[Program, Served] = {}
+        self._owners: dict[NicProgram, Served] = {}
         self._changed: dict[int, Served] = {}
         """Those with something to tell."""
         self._keys: set[int] = set()
@@ -102,7 +102,7 @@ class ProgramServer:
             if len(self._served) >= facts.MOST_PROGRAMS:
                 sock.close()
                 return
-            connection = Connection(sock)
+            connection = ProgramConnection(sock)
             self._served[connection.fileno()] = Served(self, self._controls, connection)
             self._epoll.register(connection.fileno(), select.EPOLLIN)
 
@@ -198,7 +198,7 @@ class ProgramServer:
 
     # What programs share
 
-    def new_key(self, program: Program) -> int:
+    def new_key(self, program: NicProgram) -> int:
         """An index and 8 random bits: another key is seldom a valid one."""
         while True:
             self._next_key = self._next_key % ((1 << 24) - 1) + 1
@@ -208,7 +208,7 @@ class ProgramServer:
                 return key
 
     def free_key(self, key: int) -> None:
-        """As of `Host`. Numbers are given in turn, so that it is long before this one comes again."""
+        """As of `ProgramHost`. Numbers are given in turn, so that it is long before this one comes again."""
         self._keys.discard(key >> 8)
 
     def port_mask(self) -> int:

@@ -118,6 +118,7 @@ int main(int argc, char **argv) {
     int writes = argc > 1, fd = meet(writes ? argv[1] : NULL);
     need(write(fd, &own, sizeof own) == sizeof own && read(fd, &peer, sizeof peer) == sizeof peer, "exchange");
     connect_qp(&own);
+    puts("ready");
     for (int step = 0; step < STEPS; step++) {
         char ready = 'r';
         receive();

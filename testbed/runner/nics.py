@@ -19,7 +19,7 @@ SOCKET = "@mrc-testbed-verbs"
 def verbs_environment(entry: Programs, ranks: tuple[str, ...]) -> dict[str, str]:
     """Variables of the programs of a job: where the NIC is, and what libraries of collectives ask for. Its rendezvous
     goes over the management network, which no fault touches."""
-    if entry.verbs is None:
+    if not entry.verbs:
         return {}
     found = {
         SOCKET_VARIABLE: SOCKET,
@@ -30,14 +30,14 @@ def verbs_environment(entry: Programs, ranks: tuple[str, ...]) -> dict[str, str]
         "NCCL_IB_HCA": DEVICE,
         "NCCL_IB_GID_INDEX": str(GID_INDEX),
     }
-    return found | (_of_libraries(entry.verbs) if entry.verbs is not Verbs.PYTHON else {})
+    return found | (_of_libraries(entry.verbs) if entry.verbs != Verbs.PYTHON else {})
 
 
-def _of_libraries(how: Verbs) -> dict[str, str]:
+def _of_libraries(how: Verbs | bool) -> dict[str, str]:
     folder = libraries()
     told = {"MRC_TESTBED_LIBS": str(folder), "MRC_TESTBED_INCLUDE": str(SOURCES)}
     shim = {"VMRC_LIBIBVERBS_SO": str(folder / "libibverbs.so.1"), "VMRC_LIBMRC_SO": str(folder / "libmrc.so")}
-    if how is Verbs.PRELOAD:
+    if how == Verbs.PRELOAD:
         return {**told, **shim, "LD_PRELOAD": str(folder / PRELOAD)}
     path = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
     return {**told, **shim, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))}
@@ -45,6 +45,6 @@ def _of_libraries(how: Verbs) -> dict[str, str]:
 
 def nic_of(entry: Programs, host: str) -> dict[str, Any] | None:
     """What a program finds of the NIC in /sys/class/infiniband; None without verbs."""
-    if entry.verbs is None:
+    if not entry.verbs:
         return None
     return {"device": DEVICE, "gid_index": GID_INDEX, "ipv4": ipv4(parse_host(host) or 0), "netdev": NETWORK}

@@ -15,6 +15,9 @@ from mrc_testbed.testbed.runner.plugins import note_hashes
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
 
+_RUNS = 0o111
+"""Who may run a file. A copy can be run where the file could."""
+
 
 def require_consent(scenario: Scenario, replays: Path | None) -> None:
     """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
@@ -39,6 +42,8 @@ def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> Non
             path.parent.mkdir(parents=True, exist_ok=True)
             with open_new(path) as file:
                 file.write(content)
+            if (_source(scenario, replays) / name).stat().st_mode & _RUNS:
+                path.chmod(path.stat().st_mode | _RUNS)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}") from error
     note_hashes([_digest(scenario, contents)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
-from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, MOST_NEWS, RECORD_BYTES, VERSION, Kind, kind_of
+from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, MOST_NEWS, RECORD_BYTES, VERSION, RecordKind, kind_of
 
 Fields = dict[str, Any]
 PLANES, UPLINKS = 2, 3
@@ -37,9 +37,9 @@ class CtlDaemon:
     watched: bool = False
     probes: list[Fields] = field(default_factory=list)
     """Those that have come."""
-    asked: list[tuple[Kind, Fields]] = field(default_factory=list)
+    asked: list[tuple[RecordKind, Fields]] = field(default_factory=list)
     """All records that have come, but HELLO."""
-    silent: set[Kind] = field(default_factory=set)
+    silent: set[RecordKind] = field(default_factory=set)
     """Requests of these kinds end the daemon instead."""
     instead: list[tuple[int, bytes, int]] = field(default_factory=list)
     """Changes of EVs that happen while EVs are asked for, before they are told."""
@@ -84,11 +84,11 @@ class CtlDaemon:
         """Answers probe `index` of those that have come."""
         probe = self.probes[index]
         port = (probe["ev"] >> 8) + 1
-        self._tell(FORMS[Kind.PROBED].pack(ev=probe["ev"], token=probe["token"], rtt_ns=rtt_ns, port=port))
+        self._tell(FORMS[RecordKind.PROBED].pack(ev=probe["ev"], token=probe["token"], rtt_ns=rtt_ns, port=port))
 
     def refuse(self, index: int, error: int, text: bytes = b"") -> None:
         """Says that probe `index` cannot be sent."""
-        self._tell(FORMS[Kind.REPLY].pack(token=self.probes[index]["token"], error=error, text=text))
+        self._tell(FORMS[RecordKind.REPLY].pack(token=self.probes[index]["token"], error=error, text=text))
 
     def wait_for_probes(self, count: int) -> None:
         """Until so many have come in all."""
@@ -124,7 +124,7 @@ class CtlDaemon:
             self.die()
             return
         with self.news:
-            if kind == Kind.HELLO:
+            if kind == RecordKind.HELLO:
                 self._hello(fields)
             else:
                 self.asked.append((kind, fields))
@@ -139,19 +139,19 @@ class CtlDaemon:
         )
         self._tell(hello)
 
-    def _answer(self, kind: Kind, fields: Fields) -> None:
-        if kind == Kind.PROBE:
+    def _answer(self, kind: RecordKind, fields: Fields) -> None:
+        if kind == RecordKind.PROBE:
             self.probes.append(fields)
             return
         answers = {
-            Kind.QUERY_PORT: self._query_port,
-            Kind.MODIFY_PORT: self._modify_port,
-            Kind.QUERY_EVS: self._query_evs,
-            Kind.MODIFY_EV: self._modify_ev,
-            Kind.WATCH_EVS: self._watch,
+            RecordKind.QUERY_PORT: self._query_port,
+            RecordKind.MODIFY_PORT: self._modify_port,
+            RecordKind.QUERY_EVS: self._query_evs,
+            RecordKind.MODIFY_EV: self._modify_ev,
+            RecordKind.WATCH_EVS: self._watch,
         }
         error, value = answers[kind](fields)
-        self._tell(FORMS[Kind.REPLY].pack(token=fields["token"], error=error, value=value))
+        self._tell(FORMS[RecordKind.REPLY].pack(token=fields["token"], error=error, value=value))
 
     def _query_port(self, fields: Fields) -> tuple[int, int]:
         port = fields["port"]
@@ -186,7 +186,7 @@ class CtlDaemon:
         return 0, 0
 
     def _ev_state(self, ev: int, dgid: bytes) -> bytes:
-        return FORMS[Kind.EV_STATE].pack(ev=ev, dgid=dgid, state=self.states[ev, dgid], port=(ev >> 8) + 1)
+        return FORMS[RecordKind.EV_STATE].pack(ev=ev, dgid=dgid, state=self.states[ev, dgid], port=(ev >> 8) + 1)
 
     def _tell(self, datagram: bytes) -> None:
         assert self._socket is not None

@@ -25,8 +25,8 @@ from mrc_testbed.hosts.verbs.messages import (
     MOST_NEWS,
     RECORD_BYTES,
     VERSION,
-    Kind,
     PostFlag,
+    RecordKind,
     kind_of,
 )
 
@@ -48,7 +48,7 @@ class Faults:
     """Does not answer this record nor any after it."""
     delay: float = 0.0
     """Seconds between a write and its SENT and RECEIVED."""
-    refuse: dict[Kind, tuple[int, str]] = field(default_factory=dict)
+    refuse: dict[RecordKind, tuple[int, str]] = field(default_factory=dict)
     """Requests that are answered with this errno and text."""
     limits: dict[str, int] = field(default_factory=dict)
     """Fields of the answer to HELLO."""
@@ -99,9 +99,9 @@ class FakeDaemon:
         self.programs: list[Program] = []
         self.pairs: dict[int, Pair] = {}
         self.regions: dict[int, Region] = {}
-        self.seen: list[Kind] = []
+        self.seen: list[RecordKind] = []
         self.bad_port: set[int] = set()
-        self.on_record: Callable[[Program, Kind, dict[str, Any]], None] | None = None
+        self.on_record: Callable[[Program, RecordKind, dict[str, Any]], None] | None = None
         self.errors: list[BaseException] = []
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -152,7 +152,7 @@ class FakeDaemon:
 
     def raise_async(self, program: Program, event: int, element: int) -> None:
         """An asynchronous event."""
-        self.send(program, FORMS[Kind.ASYNC].pack(event=event, element=element))
+        self.send(program, FORMS[RecordKind.ASYNC].pack(event=event, element=element))
         if program.events >= 0:
             os.eventfd_write(program.events, 1)
 
@@ -161,7 +161,7 @@ class FakeDaemon:
         with self._lock:
             pair = self.pairs[qpn]
             pair.state = STATES["ERROR"]
-            self.send(pair.program, FORMS[Kind.QP_ERROR].pack(qpn=qpn, status=status, text=text.encode()))
+            self.send(pair.program, FORMS[RecordKind.QP_ERROR].pack(qpn=qpn, status=status, text=text.encode()))
 
     def die(self) -> None:
         """Closes all connections and the listener's."""
@@ -245,23 +245,23 @@ class FakeDaemon:
         if not self._silent and program in self.programs:
             self._handle(program, kind, values)
 
-    def _handle(self, program: Program, kind: Kind, values: dict[str, Any]) -> None:
+    def _handle(self, program: Program, kind: RecordKind, values: dict[str, Any]) -> None:
         if kind in self.faults.refuse:
             error, text = self.faults.refuse[kind]
             self._reply(program, values, error=error, text=text.encode())
-        elif kind is Kind.POST_SEND:
+        elif kind is RecordKind.POST_SEND:
             self._post_send(program, values)
-        elif kind is Kind.POST_RECV:
+        elif kind is RecordKind.POST_RECV:
             if values["qpn"] in self.pairs:
                 self.pairs[values["qpn"]].receives += values["count"]
-        elif kind is Kind.HELLO:
+        elif kind is RecordKind.HELLO:
             self._hello(program, values)
         else:
             error, value = getattr(self, f"_{kind.name.lower()}", self._unknown)(program, values)
             self._reply(program, values, error=error, value=value)
 
     def _reply(self, program: Program, request: dict[str, Any], **values: Any) -> None:
-        self.send(program, FORMS[Kind.REPLY].pack(token=request["token"], **values))
+        self.send(program, FORMS[RecordKind.REPLY].pack(token=request["token"], **values))
 
     def _hello(self, program: Program, values: dict[str, Any]) -> None:
         program.hello = values
@@ -327,7 +327,7 @@ class FakeDaemon:
         if status := self._move(pair, values):
             self.break_qp(pair.qpn, status)
             return
-        self.send(pair.program, FORMS[Kind.SENT].pack(qpn=pair.qpn, count=1))
+        self.send(pair.program, FORMS[RecordKind.SENT].pack(qpn=pair.qpn, count=1))
 
     def _move(self, pair: Pair, values: dict[str, Any]) -> int:
         """The status: 0, or why not."""
@@ -350,7 +350,7 @@ class FakeDaemon:
             os.pwrite(peer.program.memory, data, values["remote_address"])
         if values["flags"] & PostFlag.IMMEDIATE:
             peer.receives -= 1
-            record = FORMS[Kind.RECEIVED].pack(qpn=peer.qpn, immediate=values["immediate"], byte_len=length)
+            record = FORMS[RecordKind.RECEIVED].pack(qpn=peer.qpn, immediate=values["immediate"], byte_len=length)
             self.send(peer.program, record)
         return 0
 

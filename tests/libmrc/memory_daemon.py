@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, RECORD_BYTES, Kind, PostFlag, To, kind_of
+from mrc_testbed.hosts.verbs.messages import FORMS, HELLO_REPLY, RECORD_BYTES, PostFlag, RecordKind, To, kind_of
 
 Fields = dict[str, Any]
 RETRIES_EXCEEDED, REMOTE_ACCESS, FLUSHED = 12, 10, 5
@@ -44,7 +44,7 @@ class Program:
         self.memory = -1
         self.regions: dict[int, tuple[int, int]] = {}
 
-    def tell(self, kind: Kind, **values: Any) -> None:
+    def tell(self, kind: RecordKind, **values: Any) -> None:
         with contextlib.suppress(OSError):
             self.socket.send(FORMS[kind].pack(**values), socket.MSG_NOSIGNAL)
 
@@ -61,7 +61,7 @@ class MemoryDaemon:
         self.paths = [str(folder / f"h{host}") for host in range(hosts)]
         self.held = False
         """Writes wait, and so nobody gets a completion."""
-        self.seen: list[tuple[int, Kind, Fields]] = []
+        self.seen: list[tuple[int, RecordKind, Fields]] = []
         """What came from programs: of which host, and what."""
         self.programs: list[Program] = []
         self.qps: dict[int, Qp] = {}
@@ -164,38 +164,40 @@ class MemoryDaemon:
             self.seen.append((host, kind, fields))
             self._act(program, host, kind, fields)
 
-    def _act(self, program: Program, host: int, kind: Kind, fields: Fields) -> None:
-        if kind is Kind.HELLO:
+    def _act(self, program: Program, host: int, kind: RecordKind, fields: Fields) -> None:
+        if kind is RecordKind.HELLO:
             facts = {"host": host, "planes": 4, "payload_bytes": 4096, "rtt_ns": 10**7, "gid": _gid(host)}
             reply = HELLO_REPLY.pack(token=fields["token"], name=b"h%d" % host, **facts)
             program.socket.send(reply)
-        elif kind is Kind.POST_SEND:
+        elif kind is RecordKind.POST_SEND:
             qp = self.qps[fields["qpn"]]
             qp.waiting.append(fields)
             self._move(qp)
-        elif kind is Kind.POST_RECV:
+        elif kind is RecordKind.POST_RECV:
             qp = self.qps[fields["qpn"]]
             qp.receives += fields["count"] if qp.state in (To.INIT, To.RTR, To.RTS) else 0
         else:
             error, value = self._answer(program, kind, fields)
             text = b"the daemon says no" if error else b""
-            program.tell(Kind.REPLY, token=fields["token"], error=error, value=value, text=text)
+            program.tell(RecordKind.REPLY, token=fields["token"], error=error, value=value, text=text)
 
-    def _answer(self, program: Program, kind: Kind, fields: Fields) -> tuple[int, int]:
+    def _answer(self, program: Program, kind: RecordKind, fields: Fields) -> tuple[int, int]:
         match kind:
-            case Kind.REG_MR:
+            case RecordKind.REG_MR:
                 key = next(self._numbers)
                 program.regions[key] = fields["address"], fields["length"]
                 return 0, key
-            case Kind.CREATE_QP if fields["max_send_wr"] <= 1024:
+            case RecordKind.CREATE_QP if fields["max_send_wr"] <= 1024:
                 number = next(self._numbers)
                 self.qps[number] = Qp(program, number)
                 return 0, number
-            case Kind.DEREG_MR:
+            case RecordKind.DEREG_MR:
                 return (0 if program.regions.pop(fields["key"], None) else EINVAL), 0
-            case Kind.DESTROY_QP:
+            case RecordKind.DESTROY_QP:
                 return (0 if self.qps.pop(fields["qpn"], None) else EINVAL), 0
-            case Kind.MODIFY_QP if fields["state"] != To.RTR or fields["dgid"] in map(_gid, range(len(self.paths))):
+            case RecordKind.MODIFY_QP if fields["state"] != To.RTR or fields["dgid"] in map(
+                _gid, range(len(self.paths))
+            ):
                 qp = self.qps[fields["qpn"]]
                 qp.state = fields["state"]
                 if qp.state == To.RTR:
@@ -213,7 +215,7 @@ class MemoryDaemon:
                 self._fail(qp, REMOTE_ACCESS, "remote access")
                 self._fail(far, FLUSHED, "refused an access")
             else:
-                qp.program.tell(Kind.SENT, qpn=qp.number, count=1)
+                qp.program.tell(RecordKind.SENT, qpn=qp.number, count=1)
 
     def _carry_out(self, qp: Qp, far: Qp, write: Fields) -> bool:
         length, source, into = write["length"], write["address"], write["remote_address"]
@@ -224,13 +226,13 @@ class MemoryDaemon:
         os.pwrite(far.program.memory, os.pread(qp.program.memory, length, source), into)
         if with_immediate:
             far.receives -= 1
-            far.program.tell(Kind.RECEIVED, qpn=far.number, immediate=write["immediate"], byte_len=length)
+            far.program.tell(RecordKind.RECEIVED, qpn=far.number, immediate=write["immediate"], byte_len=length)
         return True
 
     def _fail(self, qp: Qp, status: int, text: str) -> None:
         qp.waiting.clear()
         qp.state = To.ERROR
-        qp.program.tell(Kind.QP_ERROR, qpn=qp.number, status=status, text=text.encode())
+        qp.program.tell(RecordKind.QP_ERROR, qpn=qp.number, status=status, text=text.encode())
 
     def _leave(self, program: Program) -> None:
         """It has ended: peers that write to it get no acknowledgement."""

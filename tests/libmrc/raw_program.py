@@ -24,8 +24,8 @@ from mrc_testbed.hosts.verbs.messages import (
     HELLO_REPLY,
     RECORD_BYTES,
     VERSION,
-    Kind,
     PostFlag,
+    RecordKind,
     To,
     kind_of,
 )
@@ -109,7 +109,7 @@ class RawProgram:
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
         self.socket.sendmsg([b"".join(records)], ancillary, socket.MSG_NOSIGNAL)
 
-    def ask(self, kind: Kind, **fields: Any) -> int:
+    def ask(self, kind: RecordKind, **fields: Any) -> int:
         """Send a request; returns its token."""
         self._token += 1
         self.send(FORMS[kind].pack(token=self._token, **fields))
@@ -125,12 +125,12 @@ class RawProgram:
             raise Refusal(reply["error"], reply["text"].split(b"\0")[0].decode())
         return int(reply["value"])
 
-    def request(self, kind: Kind, **fields: Any) -> int:
+    def request(self, kind: RecordKind, **fields: Any) -> int:
         """Both."""
         return self.answer(self.ask(kind, **fields))
 
     def hello_record(self, version: int = VERSION, name: bytes = b"raw") -> bytes:
-        return FORMS[Kind.HELLO].pack(version=version, token=77, pid=os.getpid(), name=name)
+        return FORMS[RecordKind.HELLO].pack(version=version, token=77, pid=os.getpid(), name=name)
 
     def hello(self) -> dict[str, Any]:
         """The greeting; returns what the host says of itself."""
@@ -142,15 +142,15 @@ class RawProgram:
 
     def register(self, buffer: Buffer, pd: int = 1, access: int = WRITABLE) -> int:
         """Of all of it; returns the key."""
-        return self.request(Kind.REG_MR, pd=pd, address=buffer.address, length=buffer.size, access=access)
+        return self.request(RecordKind.REG_MR, pd=pd, address=buffer.address, length=buffer.size, access=access)
 
     def create(self, pd: int = 1) -> int:
         """A QP in RESET; returns its number."""
-        return self.request(Kind.CREATE_QP, pd=pd, max_send_wr=1024, max_recv_wr=1024)
+        return self.request(RecordKind.CREATE_QP, pd=pd, max_send_wr=1024, max_recv_wr=1024)
 
     def modify(self, qpn: int, state: To, **fields: Any) -> int:
         """Raises Refusal."""
-        return self.request(Kind.MODIFY_QP, qpn=qpn, state=state, **fields)
+        return self.request(RecordKind.MODIFY_QP, qpn=qpn, state=state, **fields)
 
     def receive_from(self, qpn: int, host: int, dest: int, **fields: Any) -> None:
         """RESET -> INIT -> RTR."""
@@ -173,7 +173,7 @@ class RawProgram:
         immediate: int | None = None,
         flags: int = 0,
     ) -> bytes:
-        return FORMS[Kind.POST_SEND].pack(
+        return FORMS[RecordKind.POST_SEND].pack(
             qpn=qpn,
             address=buffer.address + at,
             remote_address=to,
@@ -185,7 +185,7 @@ class RawProgram:
         )
 
     def post_receives(self, qpn: int, count: int) -> None:
-        self.send(FORMS[Kind.POST_RECV].pack(qpn=qpn, count=count))
+        self.send(FORMS[RecordKind.POST_RECV].pack(qpn=qpn, count=count))
 
     # What comes in
 
@@ -214,19 +214,19 @@ class RawProgram:
         kind = kind_of(record)
         fields = FORMS[kind].unpack(record)
         match kind:
-            case Kind.REPLY:
+            case RecordKind.REPLY:
                 self.replies[fields["token"]] = fields
-            case Kind.SENT:
+            case RecordKind.SENT:
                 self.sent[fields["qpn"]] += fields["count"]
-            case Kind.RECEIVED:
+            case RecordKind.RECEIVED:
                 self.received[fields["qpn"]].append((fields["immediate"], fields["byte_len"]))
-            case Kind.QP_ERROR:
+            case RecordKind.QP_ERROR:
                 self.failed[fields["qpn"]].append((fields["status"], fields["text"].split(b"\0")[0].decode()))
-            case Kind.ASYNC:
+            case RecordKind.ASYNC:
                 self.asyncs.append((fields["event"], fields["element"]))
-            case Kind.EV_STATE:
+            case RecordKind.EV_STATE:
                 self.evs.append(fields)
-            case Kind.PROBED:
+            case RecordKind.PROBED:
                 self.probed.append(fields)
             case _:
                 raise AssertionError(f"{kind.name} from a daemon")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import Kind
+from mrc_testbed.hosts.verbs.messages import RecordKind
 from mrc_testbed.testbed.fabric.verbs_library import MRC, PRELOAD
 from tests.libmrc import ctl_api as api
 from tests.libmrc import ctl_compiled
@@ -323,8 +323,10 @@ def test_without_the_capability_nothing_works(ctl: Controller, daemon: CtlDaemon
     ctl.destroy_cq(cq)
 
 
-@pytest.mark.parametrize("kind", [Kind.QUERY_EVS, Kind.QUERY_PORT, Kind.WATCH_EVS, Kind.MODIFY_EV, Kind.PROBE])
-def test_a_daemon_that_dies_hangs_nobody(ctl: Controller, daemon: CtlDaemon, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind", [RecordKind.QUERY_EVS, RecordKind.QUERY_PORT, RecordKind.WATCH_EVS, RecordKind.MODIFY_EV, RecordKind.PROBE]
+)
+def test_a_daemon_that_dies_hangs_nobody(ctl: Controller, daemon: CtlDaemon, kind: RecordKind) -> None:
     daemon.silent.add(kind)
 
     def everything() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, RECORD_BYTES, Kind
+from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, RECORD_BYTES, RecordKind
 
 from .fake_daemon import FakeDaemon, Faults
 from .programs import program, run
@@ -15,20 +15,20 @@ ENDED_WELL, GAVE_UP = 0, 3
 GARBAGE = {
     "ones": b"\xff" * RECORD_BYTES,
     "zeros": bytes(RECORD_BYTES),
-    "half a record": FORMS[Kind.REPLY].pack()[:64],
-    "a record and a half": FORMS[Kind.SENT].pack() + bytes(64),
-    "too many": FORMS[Kind.SENT].pack() * (MOST_NEWS + 1),
-    "a program's record": FORMS[Kind.POST_SEND].pack(),
-    "more sent than posted": FORMS[Kind.SENT].pack(qpn=0x11, count=0xFFFFFFFF),
-    "received what is not posted": FORMS[Kind.RECEIVED].pack(qpn=0x11) * 9,
-    "an event there is not": FORMS[Kind.ASYNC].pack(event=77),
-    "an event of a CQ": FORMS[Kind.ASYNC].pack(event=0, element=5),
+    "half a record": FORMS[RecordKind.REPLY].pack()[:64],
+    "a record and a half": FORMS[RecordKind.SENT].pack() + bytes(64),
+    "too many": FORMS[RecordKind.SENT].pack() * (MOST_NEWS + 1),
+    "a program's record": FORMS[RecordKind.POST_SEND].pack(),
+    "more sent than posted": FORMS[RecordKind.SENT].pack(qpn=0x11, count=0xFFFFFFFF),
+    "received what is not posted": FORMS[RecordKind.RECEIVED].pack(qpn=0x11) * 9,
+    "an event there is not": FORMS[RecordKind.ASYNC].pack(event=77),
+    "an event of a CQ": FORMS[RecordKind.ASYNC].pack(event=0, element=5),
 }
 HARMLESS = {
-    "a QP there is not": FORMS[Kind.SENT].pack(qpn=0x999, count=3),
-    "an answer to nobody": FORMS[Kind.REPLY].pack(token=1 << 63),
-    "events for nobody": FORMS[Kind.EV_STATE].pack(ev=1) + FORMS[Kind.PROBED].pack(ev=1),
-    "a status there is not": FORMS[Kind.QP_ERROR].pack(qpn=0x11, status=4000, text=b"%s%n" * 24),
+    "a QP there is not": FORMS[RecordKind.SENT].pack(qpn=0x999, count=3),
+    "an answer to nobody": FORMS[RecordKind.REPLY].pack(token=1 << 63),
+    "events for nobody": FORMS[RecordKind.EV_STATE].pack(ev=1) + FORMS[RecordKind.PROBED].pack(ev=1),
+    "a status there is not": FORMS[RecordKind.QP_ERROR].pack(qpn=0x11, status=4000, text=b"%s%n" * 24),
 }
 
 
@@ -71,7 +71,7 @@ def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> No
     """They come before the answer, which comes too."""
     with FakeDaemon(tmp_path / "socket") as daemon:
         daemon.on_record = lambda sender, kind, _: (
-            daemon.send(sender, HARMLESS[name]) if kind is Kind.CREATE_QP else None
+            daemon.send(sender, HARMLESS[name]) if kind is RecordKind.CREATE_QP else None
         )
         result = run(program(folder, "address", "undefined"), "life", daemon)
     assert result.returncode == ENDED_WELL, result.stderr
@@ -87,11 +87,18 @@ def test_a_daemon_that_answers_no_more_is_gone(record: int, folder: Path, tmp_pa
     assert "mrc-testbed: mlx5_0: the daemon " in result.stderr
 
 
-REFUSED = (Kind.REG_MR, Kind.CREATE_QP, Kind.MODIFY_QP, Kind.QUERY_PORT, Kind.DESTROY_QP, Kind.DEREG_MR)
+REFUSED = (
+    RecordKind.REG_MR,
+    RecordKind.CREATE_QP,
+    RecordKind.MODIFY_QP,
+    RecordKind.QUERY_PORT,
+    RecordKind.DESTROY_QP,
+    RecordKind.DEREG_MR,
+)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_a_refusal_says_why(kind: Kind, folder: Path, tmp_path: Path) -> None:
+def test_a_refusal_says_why(kind: RecordKind, folder: Path, tmp_path: Path) -> None:
     with FakeDaemon(tmp_path / "socket", Faults(refuse={kind: (13, "because of %d reasons")})) as daemon:
         result = run(program(folder), "life", daemon)
     assert result.returncode == GAVE_UP
@@ -108,6 +115,6 @@ def test_a_program_that_is_not_taken_has_no_device(folder: Path, tmp_path: Path)
 def test_the_programs_introduce_themselves(folder: Path, tmp_path: Path) -> None:
     names = []
     with FakeDaemon(tmp_path / "socket") as daemon:
-        daemon.on_record = lambda _, kind, values: names.append(values["name"]) if kind is Kind.HELLO else None
+        daemon.on_record = lambda _, kind, values: names.append(values["name"]) if kind is RecordKind.HELLO else None
         assert run(program(folder), "life", daemon).returncode == ENDED_WELL
     assert [name.rstrip(b"\0") for name in names] == [b"program-libmrc.so-libibverbs.so"]

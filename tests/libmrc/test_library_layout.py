@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.hosts.verbs import messages
-from mrc_testbed.hosts.verbs.messages import FIELDS, HELLO_FIELDS, Given, Kind, PostFlag
+from mrc_testbed.hosts.verbs.messages import FIELDS, HELLO_FIELDS, Given, PostFlag, RecordKind
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import verbs_library as library
 
@@ -102,7 +102,7 @@ def offsets(fields: str) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize("name", [*(kind.name for kind in FIELDS), "HELLO_REPLY"])
 def test_records_are_the_same_in_c_and_python(name: str, tmp_path: Path) -> None:
-    wanted = offsets(HELLO_FIELDS if name == "HELLO_REPLY" else FIELDS[Kind[name]])
+    wanted = offsets(HELLO_FIELDS if name == "HELLO_REPLY" else FIELDS[RecordKind[name]])
     record = f"struct mt_{name.lower()}"
     expressions = [f"sizeof({record})"]
     for field in wanted:
@@ -113,7 +113,7 @@ def test_records_are_the_same_in_c_and_python(name: str, tmp_path: Path) -> None
 
 
 def test_constants_are_the_same_in_c_and_python(tmp_path: Path) -> None:
-    wanted = {f"MT_{kind.name}": int(kind) for kind in Kind}
+    wanted = {f"MT_{kind.name}": int(kind) for kind in RecordKind}
     wanted |= {f"MT_GIVEN_{each.name}": int(each) for each in Given}
     wanted |= {f"MT_POST_{each.name}": int(each) for each in PostFlag}
     for name in ("VERSION", "RECORD_BYTES", "MOST_POSTS", "MOST_NEWS", "INLINE_BYTES", "GID_INDEX"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import Given, Kind
+from mrc_testbed.hosts.verbs.messages import Given, RecordKind
 
 from .fake_daemon import FakeDaemon, Faults, Program
 from .programs import environment, preloaded, program, run
@@ -68,15 +68,15 @@ def test_program_with_the_library_that_is_all_in_one(name: str, folder: Path, tm
 
 def on_port(
     daemon: FakeDaemon, what: Callable[[Program, int], None]
-) -> Callable[[Program, Kind, dict[str, Any]], None]:
-    def hook(sender: Program, kind: Kind, values: dict[str, Any]) -> None:
-        if kind is Kind.QUERY_PORT:
+) -> Callable[[Program, RecordKind, dict[str, Any]], None]:
+    def hook(sender: Program, kind: RecordKind, values: dict[str, Any]) -> None:
+        if kind is RecordKind.QUERY_PORT:
             what(sender, values["port"])
 
     return hook
 
 
-def with_events(daemon: FakeDaemon) -> Callable[[Program, Kind, dict[str, Any]], None]:
+def with_events(daemon: FakeDaemon) -> Callable[[Program, RecordKind, dict[str, Any]], None]:
     def what(sender: Program, port: int) -> None:
         if port == 3:
             daemon.raise_async(sender, 10, 3)
@@ -86,7 +86,7 @@ def with_events(daemon: FakeDaemon) -> Callable[[Program, Kind, dict[str, Any]],
     return on_port(daemon, what)
 
 
-def with_ports_down(daemon: FakeDaemon) -> Callable[[Program, Kind, dict[str, Any]], None]:
+def with_ports_down(daemon: FakeDaemon) -> Callable[[Program, RecordKind, dict[str, Any]], None]:
     daemon.bad_port = {2}
 
     def what(_: Program, port: int) -> None:
@@ -96,7 +96,7 @@ def with_ports_down(daemon: FakeDaemon) -> Callable[[Program, Kind, dict[str, An
     return on_port(daemon, what)
 
 
-def with_end(daemon: FakeDaemon) -> Callable[[Program, Kind, dict[str, Any]], None]:
+def with_end(daemon: FakeDaemon) -> Callable[[Program, RecordKind, dict[str, Any]], None]:
     def what(_: Program, port: int) -> None:
         if port == 4:
             daemon.die()
@@ -133,10 +133,10 @@ def test_end_of_the_daemon_is_the_end_of_the_device(kind: str, folder: Path, tmp
 def test_posting_waits_for_a_daemon_that_is_behind(kind: str, folder: Path, tmp_path: Path) -> None:
     posts = 0
 
-    def be_slow(_: Program, kind: Kind, __: dict[str, Any]) -> None:
+    def be_slow(_: Program, kind: RecordKind, __: dict[str, Any]) -> None:
         nonlocal posts
-        posts += kind is Kind.POST_SEND
-        if kind is Kind.POST_SEND and posts in (1, 500):
+        posts += kind is RecordKind.POST_SEND
+        if kind is RecordKind.POST_SEND and posts in (1, 500):
             time.sleep(0.3)
 
     passes(folder, tmp_path, "flood", kind, hook=lambda daemon: be_slow)
@@ -146,8 +146,8 @@ def test_posting_waits_for_a_daemon_that_is_behind(kind: str, folder: Path, tmp_
 def test_attributes_reach_the_daemon(folder: Path, tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
-    def keep(_: Program, kind: Kind, values: dict[str, Any]) -> None:
-        if kind is Kind.MODIFY_QP:
+    def keep(_: Program, kind: RecordKind, values: dict[str, Any]) -> None:
+        if kind is RecordKind.MODIFY_QP:
             asked.append(values)
 
     passes(folder, tmp_path, "attributes", hook=lambda daemon: keep)
@@ -174,11 +174,11 @@ def test_an_abstract_socket_is_found(folder: Path) -> None:
     with FakeDaemon(f"@mrc-testbed-test-{os.getpid()}") as daemon:
         result = run(program(folder), "write", daemon)
     assert result.returncode == 0, result.stderr
-    assert daemon.seen[0] is Kind.HELLO
+    assert daemon.seen[0] is RecordKind.HELLO
 
 
 def test_a_device_has_the_name_that_the_environment_gives(folder: Path, tmp_path: Path) -> None:
-    with FakeDaemon(tmp_path / "socket", Faults(refuse={Kind.CREATE_QP: (22, "no more")})) as daemon:
+    with FakeDaemon(tmp_path / "socket", Faults(refuse={RecordKind.CREATE_QP: (22, "no more")})) as daemon:
         result = run(program(folder), "write", daemon, MRC_TESTBED_DEVICE="mrc7")
     assert result.returncode == 1
     assert "mrc-testbed: mrc7: no more\n" in result.stderr

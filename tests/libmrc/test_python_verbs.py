@@ -14,7 +14,7 @@ from time import monotonic
 import pytest
 
 from mrc_testbed import verbs
-from mrc_testbed.hosts.verbs.messages import RECORD_BYTES, Kind
+from mrc_testbed.hosts.verbs.messages import RECORD_BYTES, RecordKind
 from tests.libmrc.memory_daemon import FLUSHED, RETRIES_EXCEEDED, MemoryDaemon
 
 ROOT = Path(__file__).parents[2]
@@ -239,7 +239,7 @@ def test_a_closed_qp_hears_nothing_more(daemon: MemoryDaemon, pair: Pair) -> Non
     assert pair.devices[0].poll(0.05) == []
     with pytest.raises(ValueError, match="is closed"):
         pair.qps[0].write(pair.regions[0], 0, 1, pair.places[1])
-    destroyed = [kind for _, kind, _ in daemon.seen if kind is Kind.DESTROY_QP]
+    destroyed = [kind for _, kind, _ in daemon.seen if kind is RecordKind.DESTROY_QP]
     assert len(destroyed) == 1
 
 
@@ -346,7 +346,7 @@ def test_a_device_works_with_select(pair: Pair) -> None:
 def test_events_are_kept_for_the_program(daemon: MemoryDaemon, pair: Pair) -> None:
     from mrc_testbed.hosts.verbs.messages import FORMS
 
-    daemon.say(0, FORMS[Kind.ASYNC].pack(event=10, element=2))
+    daemon.say(0, FORMS[RecordKind.ASYNC].pack(event=10, element=2))
     pair.devices[0].poll(0.2)
     assert pair.devices[0].events() == [verbs.Event(10, 2)]
     assert pair.devices[0].events() == []

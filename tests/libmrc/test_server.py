@@ -7,7 +7,7 @@ import errno
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import FORMS, Given, Kind, To
+from mrc_testbed.hosts.verbs.messages import FORMS, Given, RecordKind, To
 from tests.libmrc.raw_program import Buffer, Joined, RawProgram, Refusal, driven, gid, greeted
 
 
@@ -158,8 +158,8 @@ def test_states_and_what_they_need(pair):
     program.modify(qpn, To.RESET)
     program.modify(qpn, To.ERROR)
     program.modify(qpn, To.RESET)
-    program.request(Kind.DESTROY_QP, qpn=qpn)
-    for kind in (Kind.DESTROY_QP, Kind.MODIFY_QP):
+    program.request(RecordKind.DESTROY_QP, qpn=qpn)
+    for kind in (RecordKind.DESTROY_QP, RecordKind.MODIFY_QP):
         with pytest.raises(Refusal, match="has no QP"):
             program.request(kind, qpn=qpn)
     assert not program.ended
@@ -212,7 +212,7 @@ def test_posts_in_states_that_take_none_are_nothing(pair, state):
             with contextlib.suppress(BlockingIOError):
                 program.post(qpn, buffer, key, 0, 0)
             pair.drive(lambda: not pair.has_records())
-    program.request(Kind.QUERY_PORT, port=1)
+    program.request(RecordKind.QUERY_PORT, port=1)
     assert not program.failures()
     assert not program.ended
 
@@ -232,7 +232,7 @@ def test_receives_of_before_a_reset_are_gone(pair):
 
 def test_a_thousand_and_twenty_four_qps_and_no_more(pair):
     first, second = greeted(pair), greeted(pair)
-    tokens = [first.ask(Kind.CREATE_QP, pd=1) for _ in range(3)]
+    tokens = [first.ask(RecordKind.CREATE_QP, pd=1) for _ in range(3)]
     qpns = [first.answer(token) for token in tokens]
     while len(qpns) < 1024:
         qpns.append((first if len(qpns) % 2 else second).create())
@@ -268,7 +268,7 @@ def test_a_thousand_connected_qps(pair):
 def test_too_much_work_for_a_qp(pair, sends, receives):
     program = greeted(pair)
     with pytest.raises(Refusal) as refused:
-        program.request(Kind.CREATE_QP, pd=1, max_send_wr=sends, max_recv_wr=receives)
+        program.request(RecordKind.CREATE_QP, pd=1, max_send_wr=sends, max_recv_wr=receives)
     assert refused.value.error == errno.EINVAL
 
 
@@ -287,10 +287,10 @@ def test_two_programs_on_one_host_do_not_mix(pair):
     with pytest.raises(Refusal, match="has no QP"):
         one.programs[0].modify(two.qpns[0], To.ERROR)
     with pytest.raises(Refusal, match="no region"):
-        one.programs[0].request(Kind.DEREG_MR, key=two.rkeys[0])
+        one.programs[0].request(RecordKind.DEREG_MR, key=two.rkeys[0])
     one.programs[0].post(two.qpns[0], one.sources[0], one.lkeys[0], 0, 0)
     one.programs[0].post_receives(two.qpns[0], 5)
-    one.programs[0].request(Kind.QUERY_PORT, port=1)
+    one.programs[0].request(RecordKind.QUERY_PORT, port=1)
     assert not one.programs[0].failures()
 
 
@@ -350,4 +350,4 @@ def test_names_of_qps_are_those_of_their_programs(pair):
     (name,) = pair.hosts[0].names.by_name
     assert name.startswith("a name of thirty-two characters![")
     assert name.endswith(f":{qpn}")
-    assert FORMS[Kind.HELLO].names[-1] == "name"
+    assert FORMS[RecordKind.HELLO].names[-1] == "name"

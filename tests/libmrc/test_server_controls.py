@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import Kind, To
+from mrc_testbed.hosts.verbs.messages import RecordKind, To
 from tests.libmrc.pair import PLANES, RTT_NS, UPLINKS
 from tests.libmrc.raw_program import RETRIES, Joined, Refusal, driven, gid, greeted
 
@@ -20,7 +20,7 @@ SECOND = 10**9
 def states(program, dgid=EVERYBODY):
     """Of all EVs, asked for now."""
     program.evs.clear()
-    count = program.request(Kind.QUERY_EVS, dgid=dgid)
+    count = program.request(RecordKind.QUERY_EVS, dgid=dgid)
     assert len(program.evs) == count
     assert all(each["dgid"] == gid(1) and each["port"] == (each["ev"] >> 8) + 1 for each in program.evs)
     return {each["ev"]: each["state"] for each in program.evs}
@@ -28,9 +28,9 @@ def states(program, dgid=EVERYBODY):
 
 def test_ports_that_there_are_and_are_not(pair):
     program = greeted(pair)
-    assert [program.request(Kind.QUERY_PORT, port=port) for port in (1, 2)] == [1, 1]
+    assert [program.request(RecordKind.QUERY_PORT, port=port) for port in (1, 2)] == [1, 1]
     for port in (0, 3, 0xFFFF_FFFF):
-        for kind in (Kind.QUERY_PORT, Kind.MODIFY_PORT):
+        for kind in (RecordKind.QUERY_PORT, RecordKind.MODIFY_PORT):
             with pytest.raises(Refusal, match="ports 1 to 2") as refused:
                 program.request(kind, port=port)
             assert refused.value.error == errno.EINVAL
@@ -39,9 +39,9 @@ def test_ports_that_there_are_and_are_not(pair):
 def test_a_port_is_switched_off_and_on(mrc):
     joined, other = Joined(mrc), greeted(mrc)
     program = joined.programs[0]
-    assert program.request(Kind.MODIFY_PORT, port=2, enabled=0) == 2
-    assert program.request(Kind.MODIFY_PORT, port=2, enabled=0) == 2, "twice is once"
-    assert [other.request(Kind.QUERY_PORT, port=port) for port in (1, 2)] == [1, 2]
+    assert program.request(RecordKind.MODIFY_PORT, port=2, enabled=0) == 2
+    assert program.request(RecordKind.MODIFY_PORT, port=2, enabled=0) == 2, "twice is once"
+    assert [other.request(RecordKind.QUERY_PORT, port=port) for port in (1, 2)] == [1, 2]
     assert greeted(mrc).hello_told["port_mask"] == 0b01
     before = mrc.hosts[0].endpoint.path_packets(1)
     for number in range(10):
@@ -49,7 +49,7 @@ def test_a_port_is_switched_off_and_on(mrc):
     joined.wait_sent(10)
     after = mrc.hosts[0].endpoint.path_packets(1)
     assert all(after[path] == before[path] for path in after if path[0] == 1), "nothing goes by the port"
-    assert program.request(Kind.MODIFY_PORT, port=2, enabled=1) == 1
+    assert program.request(RecordKind.MODIFY_PORT, port=2, enabled=1) == 1
     mrc.drive(within_ns=SECOND, must=False)
     for each in (program, other):
         each.read()
@@ -61,15 +61,15 @@ def test_a_port_is_switched_off_and_on(mrc):
 
 def test_a_disabled_port_outlives_its_controller(mrc):
     program = greeted(mrc)
-    program.request(Kind.MODIFY_PORT, port=1, enabled=0)
+    program.request(RecordKind.MODIFY_PORT, port=1, enabled=0)
     program.close()
-    assert greeted(mrc).request(Kind.QUERY_PORT, port=1) == 2
+    assert greeted(mrc).request(RecordKind.QUERY_PORT, port=1) == 2
 
 
 def test_all_ports_switched_off(mrc):
     joined = Joined(mrc)
     for port in (1, 2):
-        joined.programs[0].request(Kind.MODIFY_PORT, port=port, enabled=0)
+        joined.programs[0].request(RecordKind.MODIFY_PORT, port=port, enabled=0)
     joined.programs[0].wait(lambda: joined.programs[0].failures())
     assert joined.programs[0].failures() == [(joined.qpns[0], RETRIES, "all ports down")]
     assert (1, joined.qpns[0]) in joined.programs[0].asyncs, "no write tells of it"
@@ -81,14 +81,14 @@ def test_all_ports_switched_off(mrc):
 def test_evs_denied_and_allowed(mrc):
     program = greeted(mrc)
     assert states(program) == states(program, gid(1)) == dict.fromkeys(EVS, GOOD)
-    assert program.request(Kind.MODIFY_EV, ev=0x101, dgid=gid(1), denied=1) == 0
+    assert program.request(RecordKind.MODIFY_EV, ev=0x101, dgid=gid(1), denied=1) == 0
     assert states(program)[0x101] == DENIED
     joined = Joined(mrc)
     for number in range(10):
         joined.write(b"x" * 5000, at=5000 * number)
     joined.wait_sent(10)
     assert mrc.hosts[0].endpoint.path_packets(1)[1, 1] == 0
-    program.request(Kind.MODIFY_EV, ev=0x101, dgid=EVERYBODY, denied=0)
+    program.request(RecordKind.MODIFY_EV, ev=0x101, dgid=EVERYBODY, denied=0)
     assert states(program)[0x101] == ASSUMED_BAD, "it has to prove itself"
     mrc.drive(lambda: states(program)[0x101] == GOOD)
 
@@ -96,16 +96,16 @@ def test_evs_denied_and_allowed(mrc):
 @pytest.mark.parametrize(
     ("kind", "fields", "error"),
     [
-        (Kind.MODIFY_EV, {"ev": 0x201, "dgid": gid(1)}, errno.ENOENT),
-        (Kind.MODIFY_EV, {"ev": 0x002, "dgid": EVERYBODY}, errno.ENOENT),
-        (Kind.MODIFY_EV, {"ev": 0xFFFF_FFFF, "dgid": gid(1), "denied": 1}, errno.ENOENT),
-        (Kind.MODIFY_EV, {"ev": 0, "dgid": gid(0)}, errno.EINVAL),
-        (Kind.MODIFY_EV, {"ev": 0, "dgid": gid(9)}, errno.EINVAL),
-        (Kind.QUERY_EVS, {"dgid": gid(0)}, errno.EINVAL),
-        (Kind.QUERY_EVS, {"dgid": b"x" * 16}, errno.EINVAL),
-        (Kind.PROBE, {"ev": 0x300, "dgid": gid(1)}, errno.ENOENT),
-        (Kind.PROBE, {"ev": 0, "dgid": gid(0)}, errno.EINVAL),
-        (Kind.PROBE, {"ev": 0, "dgid": gid(5)}, errno.EINVAL),
+        (RecordKind.MODIFY_EV, {"ev": 0x201, "dgid": gid(1)}, errno.ENOENT),
+        (RecordKind.MODIFY_EV, {"ev": 0x002, "dgid": EVERYBODY}, errno.ENOENT),
+        (RecordKind.MODIFY_EV, {"ev": 0xFFFF_FFFF, "dgid": gid(1), "denied": 1}, errno.ENOENT),
+        (RecordKind.MODIFY_EV, {"ev": 0, "dgid": gid(0)}, errno.EINVAL),
+        (RecordKind.MODIFY_EV, {"ev": 0, "dgid": gid(9)}, errno.EINVAL),
+        (RecordKind.QUERY_EVS, {"dgid": gid(0)}, errno.EINVAL),
+        (RecordKind.QUERY_EVS, {"dgid": b"x" * 16}, errno.EINVAL),
+        (RecordKind.PROBE, {"ev": 0x300, "dgid": gid(1)}, errno.ENOENT),
+        (RecordKind.PROBE, {"ev": 0, "dgid": gid(0)}, errno.EINVAL),
+        (RecordKind.PROBE, {"ev": 0, "dgid": gid(5)}, errno.EINVAL),
     ],
 )
 def test_what_there_is_not(mrc, kind, fields, error):
@@ -119,10 +119,10 @@ def test_what_there_is_not(mrc, kind, fields, error):
 def test_who_watches_hears_of_changes(mrc):
     watching, once, never = greeted(mrc), greeted(mrc), greeted(mrc)
     for program in (watching, watching, once):
-        program.request(Kind.WATCH_EVS, on=1)
-    watching.request(Kind.MODIFY_EV, ev=0x001, dgid=EVERYBODY, denied=1)
-    once.request(Kind.WATCH_EVS, on=0)
-    watching.request(Kind.MODIFY_EV, ev=0x001, dgid=EVERYBODY, denied=0)
+        program.request(RecordKind.WATCH_EVS, on=1)
+    watching.request(RecordKind.MODIFY_EV, ev=0x001, dgid=EVERYBODY, denied=1)
+    once.request(RecordKind.WATCH_EVS, on=0)
+    watching.request(RecordKind.MODIFY_EV, ev=0x001, dgid=EVERYBODY, denied=0)
     mrc.drive(lambda: watching.read() or len(watching.evs) >= 3)
     for program in (watching, once, never):
         program.read()
@@ -130,13 +130,13 @@ def test_who_watches_hears_of_changes(mrc):
     assert [each["state"] for each in once.evs] == [DENIED]
     assert never.evs == []
     watching.close()
-    never.request(Kind.MODIFY_EV, ev=0x001, dgid=gid(1), denied=1)
-    assert never.request(Kind.QUERY_PORT, port=1) == 1
+    never.request(RecordKind.MODIFY_EV, ev=0x001, dgid=gid(1), denied=1)
+    assert never.request(RecordKind.QUERY_PORT, port=1) == 1
 
 
 def test_a_dead_path_is_told_to_who_watches(mrc):
     joined, program = Joined(mrc), greeted(mrc)
-    program.request(Kind.WATCH_EVS, on=1)
+    program.request(RecordKind.WATCH_EVS, on=1)
     mrc.dead = {(1, 0)}
     for number in range(10):
         joined.write(b"x" * 5000, at=5000 * number)
@@ -148,7 +148,7 @@ def test_a_dead_path_is_told_to_who_watches(mrc):
 def test_probes(mrc):
     program, other = greeted(mrc), greeted(mrc)
     mrc.dead = {(0, 1)}
-    tokens = {program.ask(Kind.PROBE, ev=ev, dgid=gid(1)): ev for ev in EVS}
+    tokens = {program.ask(RecordKind.PROBE, ev=ev, dgid=gid(1)): ev for ev in EVS}
     mrc.drive(lambda: program.read() or len(program.probed) == 3)
     mrc.drive(within_ns=SECOND, must=False)
     program.read()
@@ -164,11 +164,11 @@ def test_probes(mrc):
 
 def test_a_probe_whose_asker_has_gone(mrc):
     program = greeted(mrc)
-    program.ask(Kind.PROBE, ev=0, dgid=gid(1))
+    program.ask(RecordKind.PROBE, ev=0, dgid=gid(1))
     mrc.drive(lambda: not mrc.has_records())
     program.close()
     mrc.drive(within_ns=SECOND, must=False)
-    assert greeted(mrc).request(Kind.QUERY_PORT, port=1) == 1
+    assert greeted(mrc).request(RecordKind.QUERY_PORT, port=1) == 1
 
 
 def test_a_transport_without_evs(tmp_path):
@@ -178,16 +178,16 @@ def test_a_transport_without_evs(tmp_path):
 
 def without_evs(program):
     for kind, fields in (
-        (Kind.QUERY_EVS, {}),
-        (Kind.MODIFY_EV, {"dgid": gid(1)}),
-        (Kind.WATCH_EVS, {"on": 1}),
-        (Kind.PROBE, {"dgid": gid(1)}),
-        (Kind.MODIFY_PORT, {"port": 1}),
+        (RecordKind.QUERY_EVS, {}),
+        (RecordKind.MODIFY_EV, {"dgid": gid(1)}),
+        (RecordKind.WATCH_EVS, {"on": 1}),
+        (RecordKind.PROBE, {"dgid": gid(1)}),
+        (RecordKind.MODIFY_PORT, {"port": 1}),
     ):
         with pytest.raises(Refusal) as refused:
             program.request(kind, **fields)
         assert refused.value.error == errno.ENOTSUP
-    assert program.request(Kind.QUERY_PORT, port=1) == 1
+    assert program.request(RecordKind.QUERY_PORT, port=1) == 1
 
 
 def test_attributes_of_a_qp_bound_it(mrc):

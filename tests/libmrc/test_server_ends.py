@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import FORMS, Kind, To
+from mrc_testbed.hosts.verbs.messages import FORMS, RecordKind, To
 from tests.libmrc.raw_program import RETRIES, Buffer, Joined, RawProgram, gid, greeted, open_descriptors, settle
 
 # --- ends ---
@@ -27,20 +27,20 @@ def go_to(program, step):
         return
     program.hello()
     if step == "register":
-        program.ask(Kind.REG_MR, pd=1, address=buffer.address, length=buffer.size, access=1)
+        program.ask(RecordKind.REG_MR, pd=1, address=buffer.address, length=buffer.size, access=1)
         return
     key = program.register(buffer)
     if step == "create":
-        program.ask(Kind.CREATE_QP, pd=1)
+        program.ask(RecordKind.CREATE_QP, pd=1)
         return
     qpn = program.create()
     states = {"init": To.INIT, "rtr": To.RTR, "rts": To.RTS}
     for name, state in states.items():
         fields = {"qpn": qpn, "state": state, "dgid": gid(1), "path_mtu": 4096, "dest_qpn": 77}
         if name == step:
-            program.ask(Kind.MODIFY_QP, **fields)
+            program.ask(RecordKind.MODIFY_QP, **fields)
             return
-        program.request(Kind.MODIFY_QP, **fields)
+        program.request(RecordKind.MODIFY_QP, **fields)
     program.post_receives(qpn, 5)
     if step == "post":
         program.post(qpn, buffer, key, 0, 0)
@@ -60,7 +60,7 @@ def test_a_program_ends_at_any_step(pair, step, read_first):
     other.hello()
     settle(pair)
     assert not pair.hosts[0].told, "to end is no fault"
-    assert other.request(Kind.QUERY_PORT, port=1) == 1
+    assert other.request(RecordKind.QUERY_PORT, port=1) == 1
     assert len(pair.hosts[0].server._served) == 1
     assert not pair.hosts[0].server.by_number
     assert not pair.hosts[0].server._keys
@@ -77,7 +77,7 @@ def test_a_program_ends_with_what_it_has_not_read(pair):
     joined = Joined(pair)
     program = joined.programs[0]
     for _ in range(10):
-        program.ask(Kind.QUERY_PORT, port=1)
+        program.ask(RecordKind.QUERY_PORT, port=1)
     settle(pair)
     program.close()
     settle(pair)
@@ -90,11 +90,11 @@ def test_the_number_of_a_connection_is_given_again_at_once(pair):
     for _ in range(20):
         program = greeted(pair)
         for _ in range(7):
-            program.ask(Kind.QUERY_PORT, port=1)
+            program.ask(RecordKind.QUERY_PORT, port=1)
         program.close()
         other = RawProgram(pair.hosts[0].path, pair.drive)
         other.hello()
-        assert other.request(Kind.QUERY_PORT, port=1) == 1
+        assert other.request(RecordKind.QUERY_PORT, port=1) == 1
         assert set(other.replies) == set()
         other.close()
         settle(pair)
@@ -144,14 +144,14 @@ def test_a_program_that_does_not_read_loses_nothing_and_holds_up_nobody(pair):
     lazy.wait_sent(posted)
     lazy.programs[1].wait(lambda: len(lazy.received(1)) == posted)
     assert lazy.received(1) == [(number, 8) for number in range(posted)]
-    assert lazy.programs[0].request(Kind.QUERY_PORT, port=1) == 1
+    assert lazy.programs[0].request(RecordKind.QUERY_PORT, port=1) == 1
 
 
 def test_a_program_that_asks_and_never_reads_is_ended(pair):
     busy = Joined(pair)
     rude = greeted(pair)
     rude.deaf = True
-    record = FORMS[Kind.QUERY_PORT].pack(port=1, token=1)
+    record = FORMS[RecordKind.QUERY_PORT].pack(port=1, token=1)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         for _ in range(6000):
             with contextlib.suppress(BlockingIOError):
@@ -211,7 +211,7 @@ def test_the_last_port_goes_while_a_qp_is_used(mrc):
     joined = Joined(mrc)
     program, qpn = joined.programs[0], joined.qpns[0]
     bad = program.post_record(qpn, joined.sources[0], 0, joined.targets[1].address, joined.rkeys[1])
-    ports = [FORMS[Kind.MODIFY_PORT].pack(port=port, token=port, enabled=0) for port in (1, 2)]
+    ports = [FORMS[RecordKind.MODIFY_PORT].pack(port=port, token=port, enabled=0) for port in (1, 2)]
     program.send(*ports, bad)
     assert joined.wait_failed()[0] == RETRIES
     program.modify(qpn, To.RESET)
@@ -220,11 +220,11 @@ def test_the_last_port_goes_while_a_qp_is_used(mrc):
         program.modify(other, To.INIT)
         rtr = {"qpn": other, "dgid": gid(1), "path_mtu": 4096, "dest_qpn": 5}
         program.send(
-            FORMS[Kind.MODIFY_QP].pack(token=1000 + index, state=To.RTR, **rtr),
-            FORMS[Kind.MODIFY_QP].pack(token=2000 + index, state=wanted, **rtr),
+            FORMS[RecordKind.MODIFY_QP].pack(token=1000 + index, state=To.RTR, **rtr),
+            FORMS[RecordKind.MODIFY_QP].pack(token=2000 + index, state=wanted, **rtr),
         )
         settle(mrc)
-        program.request(Kind.DESTROY_QP, qpn=other)
+        program.request(RecordKind.DESTROY_QP, qpn=other)
     assert not mrc.hosts[0].told
 
 
@@ -232,7 +232,7 @@ def test_posted_and_destroyed_in_one_datagram(pair):
     joined = Joined(pair)
     program, qpn = joined.programs[0], joined.qpns[0]
     good = program.post_record(qpn, joined.sources[0], joined.lkeys[0], joined.targets[1].address, joined.rkeys[1])
-    program.send(good, good, FORMS[Kind.DESTROY_QP].pack(qpn=qpn, token=500), good)
+    program.send(good, good, FORMS[RecordKind.DESTROY_QP].pack(qpn=qpn, token=500), good)
     assert program.answer(500) == 0
     pair.drive(within_ns=10**9, must=False)
     program.read()

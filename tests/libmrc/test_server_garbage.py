@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from mrc_testbed.hosts.verbs.messages import FORMS, Kind, To
+from mrc_testbed.hosts.verbs.messages import FORMS, RecordKind, To
 from tests.libmrc.raw_program import Buffer, Joined, RawProgram, gid, open_descriptors, settle
 
 
@@ -17,17 +17,17 @@ def corpus(joined):
     own = Buffer(65536)
     rtr = {"qpn": qpn, "state": To.RTR, "dgid": gid(1), "path_mtu": 4096, "dest_qpn": joined.qpns[1]}
     return [
-        FORMS[Kind.REG_MR].pack(pd=1, token=1, address=own.address, length=own.size, access=1),
-        FORMS[Kind.DEREG_MR].pack(key=joined.lkeys[0], token=2),
-        FORMS[Kind.CREATE_QP].pack(pd=1, token=3, max_send_wr=5, max_recv_wr=5),
-        FORMS[Kind.DESTROY_QP].pack(qpn=qpn, token=4),
-        *(FORMS[Kind.MODIFY_QP].pack(**rtr | {"state": state}, token=5) for state in To),
+        FORMS[RecordKind.REG_MR].pack(pd=1, token=1, address=own.address, length=own.size, access=1),
+        FORMS[RecordKind.DEREG_MR].pack(key=joined.lkeys[0], token=2),
+        FORMS[RecordKind.CREATE_QP].pack(pd=1, token=3, max_send_wr=5, max_recv_wr=5),
+        FORMS[RecordKind.DESTROY_QP].pack(qpn=qpn, token=4),
+        *(FORMS[RecordKind.MODIFY_QP].pack(**rtr | {"state": state}, token=5) for state in To),
         program.post_record(qpn, joined.sources[0], joined.lkeys[0], joined.targets[1].address, joined.rkeys[1]),
-        FORMS[Kind.POST_RECV].pack(qpn=qpn, count=3),
-        FORMS[Kind.QUERY_PORT].pack(port=1, token=6),
-        FORMS[Kind.QUERY_EVS].pack(token=7),
-        FORMS[Kind.WATCH_EVS].pack(on=1, token=8),
-        FORMS[Kind.PROBE].pack(ev=0x101, dgid=gid(1), token=9),
+        FORMS[RecordKind.POST_RECV].pack(qpn=qpn, count=3),
+        FORMS[RecordKind.QUERY_PORT].pack(port=1, token=6),
+        FORMS[RecordKind.QUERY_EVS].pack(token=7),
+        FORMS[RecordKind.WATCH_EVS].pack(on=1, token=8),
+        FORMS[RecordKind.PROBE].pack(ev=0x101, dgid=gid(1), token=9),
     ]
 
 
@@ -37,7 +37,7 @@ def mutated(draw, record):
         at = draw.choice([draw.randrange(4, 80), draw.randrange(4, 24)])
         bad[at] = draw.choice([0, 1, 0x7F, 0x80, 0xFF, draw.randrange(256)])
     if draw.random() < 0.05:
-        bad[0] = draw.choice([kind for kind in range(80) if kind not in (Kind.MODIFY_PORT, Kind.MODIFY_EV)])
+        bad[0] = draw.choice([kind for kind in range(80) if kind not in (RecordKind.MODIFY_PORT, RecordKind.MODIFY_EV)])
     return bytes(bad)
 
 

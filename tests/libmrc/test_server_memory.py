@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from mrc_testbed.hosts.verbs import facts
-from mrc_testbed.hosts.verbs.messages import FORMS, Kind, PostFlag, To
+from mrc_testbed.hosts.verbs.messages import FORMS, PostFlag, RecordKind, To
 from tests.libmrc.raw_program import (
     FLUSHED,
     LOCAL_PROTECTION,
@@ -38,17 +38,17 @@ def test_memory_that_is_none_is_not_registered(pair):
         (kept.address, 1 << 60),
     ):
         with pytest.raises(Refusal) as refused:
-            program.request(Kind.REG_MR, pd=1, address=address, length=length, access=3)
+            program.request(RecordKind.REG_MR, pd=1, address=address, length=length, access=3)
         assert refused.value.error == errno.EFAULT
     with pytest.raises(Refusal) as refused:
         program.register(kept, access=2)
     assert refused.value.error == errno.EINVAL
-    assert program.request(Kind.REG_MR, pd=1, address=kept.address, length=0, access=3)
+    assert program.request(RecordKind.REG_MR, pd=1, address=kept.address, length=0, access=3)
     key = program.register(kept)
-    assert program.request(Kind.DEREG_MR, key=key) == 0
+    assert program.request(RecordKind.DEREG_MR, key=key) == 0
     for wrong in (key, 0, key ^ 1, 0xFFFF_FFFF):
         with pytest.raises(Refusal, match="no region"):
-            program.request(Kind.DEREG_MR, key=wrong)
+            program.request(RecordKind.DEREG_MR, key=wrong)
 
 
 def test_keys_differ_and_are_never_nothing(mrc):
@@ -66,7 +66,7 @@ def test_too_many_regions(mrc, monkeypatch):
     with pytest.raises(Refusal) as refused:
         program.register(buffer)
     assert refused.value.error == errno.ENOMEM
-    program.request(Kind.DEREG_MR, key=keys[0])
+    program.request(RecordKind.DEREG_MR, key=keys[0])
     assert program.register(buffer)
 
 
@@ -140,7 +140,7 @@ def test_wrong_local_keys(pair, which):
     elif which == "before":
         at = -1
     else:
-        program.request(Kind.DEREG_MR, key=lkey)
+        program.request(RecordKind.DEREG_MR, key=lkey)
     program.post(joined.qpns[0], source, lkey, joined.targets[1].address, joined.rkeys[1], at=at, length=length)
     assert joined.wait_failed() == (LOCAL_PROTECTION, "memory of a posted write is not there")
     pair.drive(within_ns=10**8, must=False)
@@ -191,7 +191,7 @@ def test_a_target_that_is_deregistered_in_the_middle(pair):
         joined.qpns[0], joined.sources[0], joined.lkeys[0], joined.targets[1].address, joined.rkeys[1]
     )
     pair.drive(lambda: joined.targets[1][4096:4097] == b"\xa5")
-    joined.programs[1].request(Kind.DEREG_MR, key=joined.rkeys[1])
+    joined.programs[1].request(RecordKind.DEREG_MR, key=joined.rkeys[1])
     there = joined.targets[1][0 : 1 << 20]
     assert there.count(0), "it was in the middle"
     assert joined.wait_failed()[0] == REMOTE_ACCESS
@@ -205,9 +205,9 @@ def test_addresses_that_no_program_has(pair, address):
     joined = Joined(pair)
     record = {"qpn": joined.qpns[0], "address": address, "remote_address": joined.targets[1].address}
     program = joined.programs[0]
-    program.send(FORMS[Kind.POST_SEND].pack(**record, rkey=joined.rkeys[1]))
+    program.send(FORMS[RecordKind.POST_SEND].pack(**record, rkey=joined.rkeys[1]))
     joined.wait_sent(1)
-    program.send(FORMS[Kind.POST_SEND].pack(**record, rkey=joined.rkeys[1], length=9000, flags=PostFlag.INLINE))
+    program.send(FORMS[RecordKind.POST_SEND].pack(**record, rkey=joined.rkeys[1], length=9000, flags=PostFlag.INLINE))
     assert joined.wait_failed()[0] == LOCAL_PROTECTION
 
 

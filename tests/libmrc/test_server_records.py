@@ -9,7 +9,7 @@ import os
 import pytest
 
 from mrc_testbed.hosts.verbs import facts
-from mrc_testbed.hosts.verbs.messages import FORMS, RECORD_BYTES, Kind
+from mrc_testbed.hosts.verbs.messages import FORMS, RECORD_BYTES, RecordKind
 from tests.libmrc.raw_program import (
     LOCAL_PROTECTION,
     Buffer,
@@ -22,20 +22,28 @@ from tests.libmrc.raw_program import (
 )
 
 REQUESTS = (
-    Kind.REG_MR,
-    Kind.DEREG_MR,
-    Kind.CREATE_QP,
-    Kind.DESTROY_QP,
-    Kind.MODIFY_QP,
-    Kind.QUERY_PORT,
-    Kind.MODIFY_PORT,
-    Kind.MODIFY_EV,
-    Kind.QUERY_EVS,
-    Kind.WATCH_EVS,
-    Kind.PROBE,
+    RecordKind.REG_MR,
+    RecordKind.DEREG_MR,
+    RecordKind.CREATE_QP,
+    RecordKind.DESTROY_QP,
+    RecordKind.MODIFY_QP,
+    RecordKind.QUERY_PORT,
+    RecordKind.MODIFY_PORT,
+    RecordKind.MODIFY_EV,
+    RecordKind.QUERY_EVS,
+    RecordKind.WATCH_EVS,
+    RecordKind.PROBE,
 )
-POSTS = (Kind.POST_SEND, Kind.POST_RECV)
-OF_DAEMONS = (Kind.REPLY, Kind.SENT, Kind.RECEIVED, Kind.QP_ERROR, Kind.ASYNC, Kind.EV_STATE, Kind.PROBED)
+POSTS = (RecordKind.POST_SEND, RecordKind.POST_RECV)
+OF_DAEMONS = (
+    RecordKind.REPLY,
+    RecordKind.SENT,
+    RecordKind.RECEIVED,
+    RecordKind.QP_ERROR,
+    RecordKind.ASYNC,
+    RecordKind.EV_STATE,
+    RecordKind.PROBED,
+)
 
 
 def ends(pair, program, reason=None):
@@ -48,7 +56,7 @@ def ends(pair, program, reason=None):
         assert len(refusals) == 1
         assert reason in refusals[0]
     other = greeted(pair)
-    assert other.request(Kind.QUERY_PORT, port=1) == 1
+    assert other.request(RecordKind.QUERY_PORT, port=1) == 1
     other.close()
     settle(pair)
     assert not pair.hosts[0].server._served
@@ -146,7 +154,7 @@ def test_a_second_greeting(mrc):
 def test_descriptors_that_come_later_are_not_kept(mrc):
     program = greeted(mrc)
     before = open_descriptors()
-    program.send(FORMS[Kind.QUERY_PORT].pack(port=1, token=5), descriptors=[program.memory, program.events])
+    program.send(FORMS[RecordKind.QUERY_PORT].pack(port=1, token=5), descriptors=[program.memory, program.events])
     program.wait(lambda: 5 in program.replies)
     assert open_descriptors() == before
 
@@ -157,8 +165,8 @@ def test_more_programs_than_a_host_serves(mrc):
     late.wait(lambda: late.ended)
     programs[3].close()
     settle(mrc)
-    assert greeted(mrc).request(Kind.QUERY_PORT, port=2) == 1
-    assert programs[4].request(Kind.QUERY_PORT, port=2) == 1
+    assert greeted(mrc).request(RecordKind.QUERY_PORT, port=2) == 1
+    assert programs[4].request(RecordKind.QUERY_PORT, port=2) == 1
 
 
 # --- records ---
@@ -181,7 +189,7 @@ def test_a_kind_that_there_is_not(mrc, kind):
 @pytest.mark.parametrize("size", [1, 64, 127, 129, 255, 17 * 128, 5000])
 def test_a_datagram_that_is_no_row_of_records(mrc, size):
     program = greeted(mrc)
-    program.send(FORMS[Kind.QUERY_PORT].pack(port=1, token=1).ljust(size, b"\0")[:size])
+    program.send(FORMS[RecordKind.QUERY_PORT].pack(port=1, token=1).ljust(size, b"\0")[:size])
     ends(mrc, program, f"a datagram of {min(size, 16 * 128 + 1)} bytes")
 
 
@@ -192,7 +200,7 @@ def test_what_comes_before_a_wrong_record_is_done(mrc):
     good = program.post_record(
         joined.qpns[0], joined.sources[0], joined.lkeys[0], joined.targets[1].address, joined.rkeys[1], 0, 6
     )
-    program.send(good, FORMS[Kind.REPLY].pack())
+    program.send(good, FORMS[RecordKind.REPLY].pack())
     program.wait(lambda: program.ended)
     mrc.drive(within_ns=10**9, must=False)
     assert joined.targets[1][0:6] in (b"before", bytes(6)), "its program has ended: sent whole, or not at all"

@@ -7,7 +7,7 @@ pair.write(b"abc", at=5, immediate=7)     # from end 0 into the region of end 1
 from __future__ import annotations
 
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
-from mrc_testbed.hosts.common.memory import Domain, Terms, Window
+from mrc_testbed.hosts.common.memory import Domain, MemoryWindow, QpTerms
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import MS, Net, T
 
@@ -38,7 +38,7 @@ class Ram:
 
     def window(self, first=0, size=None):
         """A region in it."""
-        return Window(self.address + first, len(self.bytes) - first if size is None else size, self)
+        return MemoryWindow(self.address + first, len(self.bytes) - first if size is None else size, self)
 
 
 class Source:
@@ -70,13 +70,13 @@ class End:
     def receive_from(self, other, receives=MANY, **terms):
         """RESET -> RTR."""
         self.terms = {"remote_qpn": other.qpn, "remote_psn": other.psn, "mtu": 4096} | terms
-        self.endpoint.open_receiver(self.qpn, other.host, Terms(**self.terms), self.domain)
+        self.endpoint.open_receiver(self.qpn, other.host, QpTerms(**self.terms), self.domain)
         self.endpoint.post_receives(self.qpn, receives)
 
     def send(self):
         """RTR -> RTS."""
         self.endpoint.enable_send(
-            self.qpn, self.psn, Terms(**self.terms | {"remote_qpn": 0, "remote_psn": 0, "mtu": 0})
+            self.qpn, self.psn, QpTerms(**self.terms | {"remote_qpn": 0, "remote_psn": 0, "mtu": 0})
         )
 
     def post(self, data, address, key=KEY, immediate=None):

@@ -67,7 +67,12 @@ def test_it_brings_one_name(installed: Installed) -> None:
     ours = {path.name for path in installed.site.iterdir() if not path.name.startswith(("pip", "setuptools", "_"))}
     names = {name for name in ours if not name.endswith((".dist-info", ".pth", ".py"))}
     assert names - {"pkg_resources"} == {"mrc_testbed"}
-    assert {path.name for path in installed.package.glob("*.py")} == {"__init__.py", "__main__.py", "api.py"}
+    assert {path.name for path in installed.package.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "api.py",
+        "verbs.py",
+    }
 
 
 def test_it_runs_from_where_it_is_installed(installed: Installed) -> None:

@@ -9,6 +9,7 @@ import pytest
 from mrc_testbed.testbed.app.batch import load_cases
 from mrc_testbed.testbed.errors import MissingCapability, ScenarioError, UsageError
 from mrc_testbed.testbed.runner import program_needs
+from mrc_testbed.testbed.runner.program_files import keep_programs
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
@@ -157,3 +158,14 @@ def test_programs_are_not_swept(tmp_path: Path) -> None:
     load(tmp_path, "{command: ls}")
     with pytest.raises(UsageError, match="has programs of this machine; `mrc-testbed run` has --repeat and matrix"):
         plan_sweep(load_cases([tmp_path / "x.yaml"], [], None), tmp_path / "out", {})
+
+
+def test_a_copy_can_be_run_where_the_file_could(tmp_path: Path) -> None:
+    for name, mode in (("can", 0o755), ("cannot", 0o644)):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(mode)
+    text = HEAD + "workload: [{programs: {command: ./can, files: [can, cannot]}}]\n"
+    (tmp_path / "one.yaml").write_text(text)
+    keep_programs(load_scenario(tmp_path / "one.yaml"), tmp_path / "run", None)
+    runs = {path.name: bool(path.stat().st_mode & 0o100) for path in (tmp_path / "run/programs").iterdir()}
+    assert runs == {"can": True, "cannot": False}

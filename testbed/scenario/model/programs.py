@@ -98,9 +98,9 @@ class Verbs(StrEnum):
     PYTHON = "python"
 
 
-def _verbs(value: object) -> Verbs | None:
+def _verbs(value: object) -> Verbs | bool:
     if isinstance(value, bool):
-        return Verbs.LIBRARIES if value else None
+        return Verbs.LIBRARIES if value else False
     if isinstance(value, str) and value in tuple(Verbs):
         return Verbs(value)
     raise refuse("must be libraries (or true), preload or python")
@@ -208,8 +208,8 @@ class Programs(StepEntry):
     timeout_ns: PositiveDuration = Field(
         default=TIMEOUT_NS, alias="timeout", description="programs are killed after this", examples=["120s"]
     )
-    verbs: Annotated[Verbs | None, PlainValidator(_verbs), WithJsonSchema(_VERBS_SCHEMA)] = Field(
-        default=None, description="the host's NIC for programs written for MRC or RDMA", examples=["libraries"]
+    verbs: Annotated[Verbs | bool, PlainValidator(_verbs), WithJsonSchema(_VERBS_SCHEMA)] = Field(
+        default=False, description="the host's NIC for programs written for MRC or RDMA", examples=["libraries"]
     )
     memory_bytes: Size = Field(
         default=MEMORY_BYTES, alias="memory", description="address space of each process", examples=["4GiB"]
