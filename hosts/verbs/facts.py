@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-MOST_PROGRAMS = 64
+MOST_PROGRAMS: Final = 64
 """Connections of a host."""
-MOST_QPS = 1024
+MOST_QPS: Final = 1024
 """Of a host: an end of a QP takes 136 kB (docs/protocol.md)."""
-MOST_WORK = 1024
+MOST_WORK: Final = 1024
 """Writes, or receives, outstanding on a QP."""
-MOST_COMPLETIONS = 65536
-MOST_REGIONS = 65536
+MOST_COMPLETIONS: Final = 65536
+MOST_REGIONS: Final = 65536
 """Of a program."""
-LONGEST_WRITE = 1 << 30
+LONGEST_WRITE: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ _ADDRESSES: Final = 1 << 64
 _NO_TRIM_NACK = 1
 """Bit of `cap` in MODIFY_QP."""
 _IMMEDIATE: Final = int(PostFlag.IMMEDIATE)
+_RTS: Final = To.RTS
 _INLINE: Final = int(PostFlag.INLINE)
 _MTUS = (256, 512, 1024, 2048, 4096)
 
@@ -177,7 +178,7 @@ class NicProgram:
             return  # destroyed while the record was under way
         if length > facts.LONGEST_WRITE or qp.outstanding >= facts.MOST_WORK:
             raise Malformed(f"a write of {length:,} bytes, {qp.outstanding} outstanding")
-        if qp.state is not To.RTS:
+        if qp.state is not _RTS:
             return  # failed, or reset by another thread, meanwhile: the library flushes or forgets it
         qp.outstanding += 1
         if remote_address + length > _ADDRESSES:
