@@ -17,6 +17,8 @@ from .fake_daemon import FakeDaemon
 HERE = Path(__file__).parent
 SOURCES = (HERE / "support.c", *sorted(HERE.glob("program*.c")))
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{library.SOURCES}")
+LIGHT = ("chrt", "--idle", "0")
+"""Before a command: 64 threads that poll make no kernel test late beside them (sched(7), SCHED_IDLE)."""
 SECONDS = 120
 """No test takes as long; it is there so that one that hangs fails."""
 
@@ -49,7 +51,7 @@ def _made(
     target = folder / "-".join(("program", *sanitizers, *names))
     flags = library.sanitizer_flags(*sanitizers) if sanitizers else ()
     link = (*(str(libraries / name) for name in names), f"-Wl,-rpath,{libraries}")
-    command = [compiler, *FLAGS, *flags, *map(str, SOURCES), *link, "-o", str(target)]
+    command = [*LIGHT, compiler, *FLAGS, *flags, *map(str, SOURCES), *link, "-o", str(target)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return target
@@ -69,7 +71,7 @@ def environment(daemon: FakeDaemon | None, **more: str) -> dict[str, str]:
 def run(path: Path, name: str, daemon: FakeDaemon | None, **more: str) -> subprocess.CompletedProcess[str]:
     """One test of the program. Raises `subprocess.TimeoutExpired` if it hangs."""
     return subprocess.run(
-        [str(path), name],
+        [*LIGHT, str(path), name],
         env=environment(daemon, **more),
         capture_output=True,
         text=True,
