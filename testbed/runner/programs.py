@@ -16,6 +16,7 @@ from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, P
 from mrc_testbed.testbed.runner.events import Note, ProgramsRun
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched, families
 from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.process_limit import bound_processes
 from mrc_testbed.testbed.runner.program_output import Output
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
 from mrc_testbed.testbed.runner.progress import Progress
@@ -62,6 +63,8 @@ class RunningPrograms:
 
     def start_at(self, start_ns: int) -> None:
         """Let them go at this time."""
+        if self._specs:
+            bound_processes(len(self._specs))
         self._loop.at(start_ns, self._start)
 
     def _start(self) -> None:
