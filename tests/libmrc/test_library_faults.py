@@ -43,6 +43,7 @@ def records_of_a_life(folder: Path, tmp_path: Path) -> int:
     return len(daemon.seen)
 
 
+@pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("sanitizers", [(), ("address", "undefined"), ("thread",)], ids=lambda each: "-".join(each))
 def test_the_daemon_ends_at_any_record(sanitizers: tuple[str, ...], folder: Path, tmp_path: Path) -> None:
     path = program(folder, *sanitizers)
@@ -55,6 +56,7 @@ def test_the_daemon_ends_at_any_record(sanitizers: tuple[str, ...], folder: Path
         ]
 
 
+@pytest.mark.nightly(keep=3)
 @pytest.mark.parametrize("name", GARBAGE)
 def test_nonsense_at_any_record(name: str, folder: Path, tmp_path: Path) -> None:
     path = program(folder, "address", "undefined")
@@ -78,6 +80,7 @@ def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("record", [1, 4])
 def test_a_daemon_that_answers_no_more_is_gone(record: int, folder: Path, tmp_path: Path) -> None:
     """After 10 s at the first record, after 30 s later."""
