@@ -100,7 +100,7 @@ static int operate(struct mt_connection *connection, struct mrc_ctl_ev_profile_a
     return 0;
 }
 
-/* Both calls, of which one also modifies. Locked. */
+/* Both calls; one of them also modifies. Locked. */
 static int ev_profile(struct mt_connection *connection, uint64_t id, struct mrc_ctl_ev_profile_attr *attr, int mask,
                       bool modify)
 {

@@ -1,5 +1,5 @@
 /* Declarations of the part of libibverbs that this library has, for programs that are built without rdma-core.
- * Names, values and layouts are those of libibverbs on 64-bit Linux. Whoever includes <infiniband/verbs.h> first uses
+ * Names, values and layouts are those of libibverbs on 64-bit Linux. A program that includes <infiniband/verbs.h> first uses
  * that instead. */
 #ifndef MRC_TESTBED_VERBS_H
 #define MRC_TESTBED_VERBS_H

@@ -186,20 +186,3 @@ def _closed_where_it_fails(connection: Connection) -> Iterator[None]:
     except BaseException:
         connection.close("the device was not opened")
         raise
-
-
-__all__ = [
-    "Address",
-    "Completion",
-    "Device",
-    "DeviceLost",
-    "Event",
-    "NoDevice",
-    "QueuePair",
-    "QueuePairError",
-    "Refused",
-    "Region",
-    "TimedOut",
-    "VerbsError",
-    "open",
-]

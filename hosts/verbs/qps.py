@@ -18,7 +18,7 @@ from mrc_testbed.hosts.verbs.refusal import RequestRefused, refusals
 
 LINGER_NS = 2 * 10**9
 LINGER_RTTS = 20
-"""So long, the longer of both, a destroyed QP answers duplicates: whoever has its last immediate leaves, while the peer
+"""So long, the longer of both, a destroyed QP answers duplicates: a program leaves with its last immediate, while the peer
 may still wait for an acknowledgement that was lost."""
 
 

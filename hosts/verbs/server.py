@@ -1,6 +1,6 @@
 """The programs of one host: their connections, a turn at a time, and the events of their QPs.
 
-A program that posts without end has its turn as any other: so many datagrams, and no more. A malformed record ends its
+A program that posts without end has its turn as any other: DATAGRAMS_OF_EACH, and no more. A malformed record ends its
 connection and nothing else.
 """
 

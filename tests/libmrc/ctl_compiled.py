@@ -25,7 +25,7 @@ def pure_sources() -> list[Path]:
     return [SOURCES / f"ctl_{name}.c" for name in PURE]
 
 
-def library(name: str) -> Path:
+def built(name: str) -> Path:
     """One of the libraries that users get. Skips the test if it cannot be made."""
     try:
         return libraries() / name

@@ -91,7 +91,7 @@ class CtlDaemon:
         self._tell(FORMS[RecordKind.REPLY].pack(token=self.probes[index]["token"], error=error, text=text))
 
     def wait_for_probes(self, count: int) -> None:
-        """Until so many have come in all."""
+        """Until this number has come."""
         with self.news:
             assert self.news.wait_for(lambda: len(self.probes) >= count, 10)
 

@@ -62,7 +62,7 @@ class MemoryDaemon:
         self.held = False
         """Writes wait, and so nobody gets a completion."""
         self.seen: list[tuple[int, RecordKind, Fields]] = []
-        """What came from programs: of which host, and what."""
+        """What came from programs, with the host of each."""
         self.programs: list[Program] = []
         self.qps: dict[int, Qp] = {}
         self._selector = selectors.DefaultSelector()

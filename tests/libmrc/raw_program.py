@@ -296,7 +296,7 @@ class Joined:
         )
 
     def wait_sent(self, count: int, source: int = 0) -> None:
-        """Until so many writes are complete in all."""
+        """Until this number of writes is complete."""
         program, qpn = self.programs[source], self.qpns[source]
         program.wait(lambda: program.sent[qpn] >= count or bool(program.failed[qpn]) or program.ended)
         assert program.sent[qpn] == count, (program.failed, program.ended)

@@ -24,8 +24,8 @@ pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module")
-def library() -> Path:
-    return ctl_compiled.library(PRELOAD)
+def built() -> Path:
+    return ctl_compiled.built(PRELOAD)
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module", params=[PRELOAD, MRC])
-def library(request: pytest.FixtureRequest) -> Path:
-    return ctl_compiled.library(str(request.param))
+def built(request: pytest.FixtureRequest) -> Path:
+    return ctl_compiled.built(str(request.param))
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def test_the_longest_write_is_as_long_as_it_may_be(mrc):
 
 
 def test_a_write_of_the_greatest_length(pair):
-    """Nothing holds so much memory: what is said of it is checked all the same."""
+    """No machine has that much memory, and the request is checked all the same."""
     joined = Joined(pair)
     joined.programs[0].post(joined.qpns[0], joined.sources[0], joined.lkeys[0], 0, 0, length=1 << 30)
     assert joined.wait_failed()[0] == LOCAL_PROTECTION
