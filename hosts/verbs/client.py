@@ -31,14 +31,8 @@ from typing import Any, Final
 from mrc_testbed.hosts.verbs.client_connection import Connection, in_words, socket_path
 from mrc_testbed.hosts.verbs.client_errors import (
     FLUSHED,
-    DeviceLost,
-    NoDevice,
-    QueuePairError,
-    Refused,
-    TimedOut,
-    VerbsError,
 )
-from mrc_testbed.hosts.verbs.client_memory import Address, Pinned, Region
+from mrc_testbed.hosts.verbs.client_memory import Pinned, Region
 from mrc_testbed.hosts.verbs.client_qp import Completion, Numbers, QueuePair
 from mrc_testbed.hosts.verbs.messages import DEVICE, DEVICE_VARIABLE, HELLO_REPLY, RecordKind, To
 

@@ -18,8 +18,8 @@ from mrc_testbed.hosts.verbs.refusal import RequestRefused, refusals
 
 LINGER_NS = 2 * 10**9
 LINGER_RTTS = 20
-"""So long, the longer of both, a destroyed QP answers duplicates: a program leaves with its last immediate, while the peer
-may still wait for an acknowledgement that was lost."""
+"""So long, the longer of both, a destroyed QP answers duplicates: a program leaves with its last immediate, and
+the peer may still wait for an acknowledgement that was lost."""
 
 
 class ProgramEndpoint(Protocol):

@@ -10,22 +10,18 @@ See `open` for a single device, `join` for the ranks of a job.
 
 from __future__ import annotations
 
-from mrc_testbed.hosts.verbs.client import (
-    Address,
-    Completion,
-    Device,
+from mrc_testbed.hosts.verbs.client import Device, Event, open
+from mrc_testbed.hosts.verbs.client_errors import (
     DeviceLost,
-    Event,
     NoDevice,
-    QueuePair,
     QueuePairError,
     Refused,
-    Region,
     TimedOut,
     VerbsError,
-    open,
 )
 from mrc_testbed.hosts.verbs.client_job import Job, Link, join
+from mrc_testbed.hosts.verbs.client_memory import Address, Region
+from mrc_testbed.hosts.verbs.client_qp import Completion, QueuePair
 
 __all__ = [
     "Address",

@@ -24,7 +24,7 @@ pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module")
-def built() -> Path:
+def library() -> Path:
     return ctl_compiled.built(PRELOAD)
 
 

@@ -25,7 +25,7 @@ pytestmark = needs_net_admin
 
 
 @pytest.fixture(scope="module", params=[PRELOAD, MRC])
-def built(request: pytest.FixtureRequest) -> Path:
+def library(request: pytest.FixtureRequest) -> Path:
     return ctl_compiled.built(str(request.param))
 
 
