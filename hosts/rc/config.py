@@ -14,7 +14,8 @@ PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the largest path MTU of InfiniBand."""
 GO_BACK_N = "go-back-n"
 SELECTIVE = "selective"
-RECOVERIES = (GO_BACK_N, SELECTIVE)
+LOSSLESS = "lossless"
+RECOVERIES = (GO_BACK_N, SELECTIVE, LOSSLESS)
 NO_CONTROL = "none"
 CONTROLS = (NO_CONTROL, *PROFILES)
 IB_TIMER_NS = 4096
@@ -54,9 +55,9 @@ class RcConfig:
             raise UnknownChoiceError("congestion_control", self.congestion_control, CONTROLS)
 
     @property
-    def selective(self) -> bool:
-        """Are only gaps sent again?"""
-        return self.recovery == SELECTIVE
+    def placed(self) -> bool:
+        """Does each packet say where it belongs, so that it is kept whatever came before it?"""
+        return self.recovery != GO_BACK_N
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         self._config = config
         self._context = RcContext(config)
         self._icrc = config.icrc
-        self._overheads = wire.SELECTIVE_OVERHEAD if config.selective else wire.GO_BACK_N_OVERHEAD
+        self._overheads = wire.SELECTIVE_OVERHEAD if config.placed else wire.GO_BACK_N_OVERHEAD
         self._peers: dict[int, RcPeer] = {}
         self._qps: dict[int, RcQp] = {}
         self._next_qpn = FIRST_QPN

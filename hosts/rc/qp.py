@@ -9,13 +9,21 @@ from mrc_testbed.hosts.common.events import QpError, QpFailure
 from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.rc import wire
-from mrc_testbed.hosts.rc.config import RcAttributes, check_recovery
+from mrc_testbed.hosts.rc.config import GO_BACK_N, LOSSLESS, SELECTIVE, RcAttributes, check_recovery
 from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.lossless import LosslessRequester, LosslessResponder
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.requester import Requester
 from mrc_testbed.hosts.rc.responder import Responder
 from mrc_testbed.hosts.rc.selective import SelectiveRequester
 from mrc_testbed.hosts.rc.selective_responder import SelectiveResponder
+
+HALVES: dict[str, tuple[type[Requester], type[Responder]]] = {
+    GO_BACK_N: (Requester, Responder),
+    SELECTIVE: (SelectiveRequester, SelectiveResponder),
+    LOSSLESS: (LosslessRequester, LosslessResponder),
+}
+"""What a QP is made of, by recovery."""
 
 
 class RcQp(QueuePair):
@@ -52,12 +60,12 @@ class RcQp(QueuePair):
         plane, address = self.peer.port_for(source_port, self._turn)
         self._way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
         self._remote = remote
-        make_responder = SelectiveResponder if context.config.selective else Responder
+        _, make_responder = HALVES[context.config.recovery]
         self.responder = make_responder(context, local, remote, self.region, self._domain, self._way, self.fail)
 
     def _enable(self) -> Requester:
         context = self._context
-        make_requester = SelectiveRequester if context.config.selective else Requester
+        make_requester, _ = HALVES[context.config.recovery]
         self.requester = made = make_requester(context, self.peer, self.attributes, self._remote, self._way, self.fail)
         self.advance(self.attributes.qpn, QpInput.ENABLE_SEND)
         return made

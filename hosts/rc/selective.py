@@ -154,10 +154,14 @@ class SelectiveRequester(Requester):
         seq = unwrap(named, self._initial_psn, self._una)
         if not self._is_new(seq):
             return
-        self._arrived.add(seq)
         if seq >= self._edge:
             self.lost_packets += seq - max(self._edge, self._una)
             self._edge = seq + 1
+        self._note_arrival(seq, now_ns)
+
+    def _note_arrival(self, seq: int, now_ns: int) -> None:
+        """This one above the oldest has come."""
+        self._arrived.add(seq)
         self._progress(now_ns)
         self._release(1)
         self.wake()

@@ -46,7 +46,11 @@ class SelectiveResponder(Responder):
         elif self._take_in(view, self._expected + offset, arrival_ns):
             self._counters.out_of_order += 1
             self._arrived |= 1 << offset
-            self._queue_gap(bits & MASK)
+            self._name(bits & MASK)
+
+    def _name(self, psn: int) -> None:
+        """Tell the requester that this one has come."""
+        self._queue_gap(psn)
 
     def _on_expected(self, view: memoryview, bits: int, arrival_ns: int) -> None:
         if not self._take_in(view, self._expected, arrival_ns):

@@ -2,8 +2,8 @@
 
 InfiniBand Architecture Specification 1.4, chapter 9, and its Annex A17 (RoCEv2). Every UDP payload is `BTH 12 | RETH 16
 in FIRST and ONLY | ImmDt 4 | payload, padded to 4 | ICRC 4`, an acknowledgement `BTH | AETH 4 | ICRC`, a congestion
-notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective recovery every data packet
-has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
+notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective and with lossless recovery
+every data packet has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
 
 As in `mrc_testbed.hosts.mrc.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP
 payload alone.
@@ -154,7 +154,8 @@ def parse_immediate(view: memoryview, overheads: Sequence[int]) -> int:
 
 
 def emit_ack(buffer: memoryview, qpn: int, psn: int, syndrome: int, msn: int) -> int:
-    """ACK or NAK. `msn`: messages completed so far; in a NAK of selective recovery the PSN of the packet that came."""
+    """ACK or NAK. `msn`: messages completed so far; in a NAK of selective recovery, and in an ACK of lossless recovery,
+    the PSN of the packet that came."""
     _ACK.pack_into(buffer, 0, ACKNOWLEDGE, 0, PKEY, qpn, psn, syndrome << 24 | msn & 0xFFFFFF, 0)
     return ACK_BYTES
 

@@ -114,8 +114,8 @@ def switch_words(scenario: Scenario, found: Sequence[Capability], options: Fabri
 
 
 def path_order_words(scenario: Scenario, found: Iterable[Capability]) -> dict[str, str]:
-    """What environment.json says of the order of packets on a path; nothing with MRC, which takes any."""
-    if scenario.transport.any_order:
+    """What environment.json says of the order of packets on a path; nothing where the transport takes any."""
+    if scenario.transport.any_order(scenario.own):
         return {}
     lost = _path_order_lost(found)
     return {"path_order": f"not kept: {lost}" if lost else "kept: each switch takes in packets on one CPU"}
@@ -123,7 +123,7 @@ def path_order_words(scenario: Scenario, found: Iterable[Capability]) -> dict[st
 
 def path_order_warnings(scenario: Scenario, found: Iterable[Capability]) -> Iterator[str]:
     """Where packets may overtake each other and the transport takes that for loss."""
-    if not scenario.transport.any_order and (lost := _path_order_lost(found)):
+    if not scenario.transport.any_order(scenario.own) and (lost := _path_order_lost(found)):
         yield f"packets may overtake each other on a path here, which {scenario.transport} may take for loss: {lost}"
 
 

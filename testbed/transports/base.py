@@ -118,8 +118,6 @@ class Transport(str):
     """What acknowledges a message, on a veth; 0: not known."""
     can_be_trimmed: bool = False
     """Switches may cut the payload off its data packets."""
-    any_order: bool = False
-    """It takes packets in any order; others may take one that was overtaken for lost."""
     subflows: bool = False
     """A connection has a subflow in each plane."""
     sockets: Sockets = Sockets.QP
@@ -132,6 +130,8 @@ class Transport(str):
     """How it is set, beside its name, where it is a baseline; with the words for times in ns."""
     buffers: Callable[[Any], str] = field(default=_no_words)
     """What it supposes of switches' buffers: `lossy`, `deep`, `pfc`; empty: nothing."""
+    any_order: Callable[[Any], bool] = field(default=lambda _settings: False)
+    """It takes packets in any order; others may take one that was overtaken for lost."""
     resends_all: Callable[[Any], bool] = field(default=lambda _settings: False)
     """After a gap it sends again all that was under way."""
     cut_by_marks: Callable[[Any], bool] = field(default=lambda _settings: False)

@@ -37,8 +37,10 @@ MARKING = {
 class RoceSettings(Model):
     """The RoCE-like reliable connection: what its NICs and their switches would be set to."""
 
-    recovery: Literal["go-back-n", "selective"] = Field(
-        default="go-back-n", description="what is sent again after a gap", examples=["selective"]
+    recovery: Literal["go-back-n", "selective", "lossless"] = Field(
+        default="go-back-n",
+        description="sent again after a gap: all from it on, what is missing, nothing (any order is fine)",
+        examples=["selective"],
     )
     timeout: Whole = Field(
         default=18, ge=0, le=31, description="acknowledgement timeout, 4.096 us x 2^timeout", examples=[16]
@@ -85,17 +87,18 @@ _HEADER_BYTES = 14 + 40 + 8 + 12 + 4
 """Ethernet, IPv6, UDP, BTH, ICRC: of the packets in the middle of a message. The first one has a RETH too."""
 _RETH_BYTES = 16
 _AETH_BYTES = 4
+_RECOVERS = {"go-back-n": "", "selective": ", selective", "lossless": ", any order"}
 _CALLED = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}
 
 
 def full_packet(payload_bytes: int, settings: RoceSettings) -> tuple[int, int]:
-    """With selective recovery each packet says where it belongs."""
-    return payload_bytes, _HEADER_BYTES + (_RETH_BYTES if settings.recovery == "selective" else 0)
+    """Unless it goes back N, each packet says where it belongs."""
+    return payload_bytes, _HEADER_BYTES + (0 if settings.recovery == "go-back-n" else _RETH_BYTES)
 
 
 def called(settings: RoceSettings) -> str:
     """Never RoCE alone: its name says what its switches do, as most people run it with PFC."""
-    return _CALLED[settings.buffers] + (", selective" if settings.recovery == "selective" else "")
+    return _CALLED[settings.buffers] + _RECOVERS[settings.recovery]
 
 
 def request(settings: RoceSettings, endpoint: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,6 +150,7 @@ ROCE = Transport(
     timers=timers,
     settings_words=settings_words,
     buffers=lambda settings: settings.buffers,
+    any_order=lambda settings: settings.recovery == "lossless",
     resends_all=lambda settings: settings.recovery == "go-back-n",
     cut_by_marks=lambda settings: settings.congestion_control != "none",
     timeout_code_ns=IB_TIMER_NS,

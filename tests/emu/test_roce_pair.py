@@ -35,7 +35,7 @@ def cabled():
             host.end()
 
 
-@pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective", "lossless"])
 def test_a_ring_of_two_is_exact(cabled, recovery):
     steps, size = 10, 500_001
     cabled.configure(roce=SETTINGS | {"recovery": recovery})
@@ -117,7 +117,7 @@ def carrier(host, up: bool) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"recovery": "hope"}, "recovery must be one of go-back-n, selective, not 'hope'"),
+        ({"recovery": "hope"}, "recovery must be one of go-back-n, selective, lossless, not 'hope'"),
         ({"congestion_control": "nscc"}, "congestion_control must be one of none, dcqcn, dcqcn-vendor, not 'nscc'"),
         ({"timeout_ns": 0}, "timeout_ns"),
     ],

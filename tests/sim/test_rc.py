@@ -15,12 +15,12 @@ from mrc_testbed.hosts.common.errors import (
 )
 from mrc_testbed.hosts.common.events import StallEnded
 from mrc_testbed.hosts.rc import wire
-from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
+from mrc_testbed.hosts.rc.config import RECOVERIES, RcAttributes, RcConfig
 from tests.sim.rcnet import DEEP, LOSSY, LOSSY_ECN, PACKET_NS, PORT_RATE, RcNet, stream
 from tests.sim.simnet import MS, ImmediateDelivered, QpError, T, pattern
 
 TIMEOUT = 4096 << 16
-BOTH = pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+EACH = pytest.mark.parametrize("recovery", RECOVERIES)
 
 
 def share(net, packets=10_000):
@@ -67,7 +67,7 @@ DATA = range(wire.WRITE_FIRST, wire.WRITE_ONLY_IMM + 1)
 # --- what arrives ---
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 40_000])
 def test_a_write_arrives_whole_with_its_immediate(recovery, size):
     net = RcNet(recovery=recovery)
@@ -80,7 +80,7 @@ def test_a_write_arrives_whole_with_its_immediate(recovery, size):
     assert net.counters()["retransmitted"] == 0
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("qps", [1, 4, 16, 64])
 def test_without_loss_a_port_runs_at_its_rate(recovery, qps):
     net = RcNet(recovery=recovery)
@@ -101,7 +101,7 @@ def test_qps_to_one_host_take_turns_over_its_ports_and_stay():
     assert net.now - net.start < 1.1 * 1024 * PACKET_NS + 2 * T
 
 
-@BOTH
+@EACH
 def test_psns_wrap(recovery):
     net = RcNet(recovery=recovery)
     flow = net.join(psn_a=(1 << 24) - 20, psn_b=(1 << 24) - 3)
@@ -188,7 +188,7 @@ def test_a_lost_nak_costs_the_timeout():
     assert net.counters(1)["nacks_sent"] == 1
 
 
-@BOTH
+@EACH
 def test_a_lost_last_ack_is_asked_for_again(recovery):
     net = RcNet(recovery=recovery, timeout_ns=TIMEOUT)
     flow = net.join()
@@ -234,7 +234,7 @@ def test_selective_recovery_is_never_worse(qps, loss):
 # --- death ---
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("retries", [0, 3, 7])
 @pytest.mark.parametrize("timeout_ns", [4096 << 15, 4096 << 16])
 def test_a_silent_path_kills_a_qp_after_all_its_retries_and_one_t(recovery, retries, timeout_ns):
@@ -257,7 +257,7 @@ def test_a_silent_path_kills_a_qp_after_all_its_retries_and_one_t(recovery, retr
         flow.write(b"x")
 
 
-@BOTH
+@EACH
 def test_a_write_to_nowhere_dies_exactly_after_all_its_retries(recovery):
     net = RcNet(recovery=recovery, timeout_ns=TIMEOUT, retries=7)
     flow = net.join()
@@ -266,7 +266,7 @@ def test_a_write_to_nowhere_dies_exactly_after_all_its_retries(recovery):
     assert net.run(lambda: net.events_of(QpError), within=9 * TIMEOUT) == 8 * TIMEOUT
 
 
-@BOTH
+@EACH
 def test_a_cut_that_ends_in_time_is_one_long_silence(recovery):
     net = RcNet(recovery=recovery, timeout_ns=TIMEOUT)
     flow = net.join()
@@ -380,7 +380,7 @@ def test_dcqcn_makes_two_flows_that_collide_drop_less():
     assert careful.dropped() < 0.5 * plain.dropped()
 
 
-@BOTH
+@EACH
 def test_a_qp_at_the_least_rate_does_not_time_out(recovery):
     """Four of its packets take longer than the timeout, so each asks for its ACK."""
     net = RcNet(recovery=recovery, timeout_ns=10 * T, congestion_control="dcqcn")
@@ -452,7 +452,7 @@ def test_a_destroyed_qp_is_gone_and_its_peer_finds_out():
     net.run(net.completed)
 
 
-@BOTH
+@EACH
 def test_a_destroyed_qp_leaves_the_window_to_the_others(recovery):
     net = RcNet(recovery=recovery)
     flow, other = net.join(), net.join()
@@ -537,7 +537,7 @@ def test_what_the_application_gets_wrong_is_said():
             RcConfig(host=0, planes=1, rtt_ns=T, port_rate_bps=PORT_RATE, **{setting: "hope"})
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("change", [{"rkey": 1}, {"region_address": 5}])
 def test_a_write_that_is_not_allowed_ends_the_qp_at_both_ends(recovery, change):
     net = RcNet(recovery=recovery)

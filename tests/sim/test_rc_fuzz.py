@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire as shared
 from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc.config import RECOVERIES
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import ImmediateDelivered, QpError, T, pattern
 
 PAYLOAD = 256
 TIMEOUT = 6 * T
-BOTH = pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+EACH = pytest.mark.parametrize("recovery", RECOVERIES)
 
 
 def small(recovery, seed=1, hosts=2, **config):
@@ -45,7 +46,7 @@ class Shuffler:
             self.inner(*self.held.pop(self.random.randrange(len(self.held))))
 
 
-@BOTH
+@EACH
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 1 << 16),
@@ -136,7 +137,7 @@ class Attack:
         return target.counters()
 
 
-@BOTH
+@EACH
 def test_hostile_packets_never_crash_an_endpoint_and_each_is_counted(recovery):
     total = {}
     for seed in range(40):
@@ -146,19 +147,19 @@ def test_hostile_packets_never_crash_an_endpoint_and_each_is_counted(recovery):
     expected = {"too_short", "unknown_opcode", "bad_version", "bad_length", "unknown_peer", "unknown_qp", "wrong_peer"}
     expected |= {"qp_state", "psn_window", "acks_unsent"}
     # In order, nearly all that is changed is of the wrong message or length; what is not in order is not looked at.
-    expected |= {"remote_access"} if recovery == "selective" else {"wrong_length", "out_of_message"}
+    expected |= {"wrong_length", "out_of_message"} if recovery == "go-back-n" else {"remote_access"}
     assert {f"refused_{name}" for name in expected} <= refused
     assert total["qp_errors"] > 0
 
 
-@BOTH
+@EACH
 def test_with_the_crc_on_every_change_is_noticed(recovery):
     counters = Attack(recovery, 3, icrc=True).run(5_000)
     assert counters["refused_bad_icrc"] > 1_000
     assert counters["qp_errors"] == 0
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("kind", ["middle first", "first twice", "longer", "shorter", "syndrome", "unsent", "old nak"])
 def test_what_no_requester_sends_ends_the_qp_or_has_no_effect(recovery, kind):
     net = small(recovery)
@@ -166,11 +167,11 @@ def test_what_no_requester_sends_ends_the_qp_or_has_no_effect(recovery, kind):
     flow.write(pattern(4 * PAYLOAD), source=1)
     net.run(lambda: net.completed(1))
     mine, theirs = flow.attributes[0], flow.attributes[1]
-    buffer, selective = net.buffer, recovery == "selective"
+    buffer, placed = net.buffer, recovery != "go-back-n"
     reth = (mine.region_address, mine.rkey, 2 * PAYLOAD)
 
     def data(opcode, psn, length=PAYLOAD, place=reth):
-        has_reth = selective or opcode in wire.BEGINS_MESSAGE
+        has_reth = placed or opcode in wire.BEGINS_MESSAGE
         payload = memoryview(bytes(length))
         return wire.emit_data(buffer, opcode, mine.qpn, psn, place if has_reth else None, payload, None)
 
@@ -204,7 +205,7 @@ def test_what_no_requester_sends_ends_the_qp_or_has_no_effect(recovery, kind):
             wrong = "old_nak"
     fatal = wrong in ("out_of_message", "wrong_length")
     # A packet that says for itself where it belongs needs no message around it.
-    harmless = selective and (wrong == "out_of_message" or kind == "shorter")
+    harmless = placed and (wrong == "out_of_message" or kind == "shorter")
     assert net.counters()[f"refused_{wrong}"] == (0 if harmless else 1)
     assert net.counters()["qp_errors"] == (1 if fatal and not harmless else 0)
     assert theirs.qpn

@@ -3,10 +3,11 @@
 import pytest
 
 from mrc_testbed.hosts.common.events import StallEnded
+from mrc_testbed.hosts.rc.config import RECOVERIES
 from tests.sim.rcnet import RcNet, stream
 from tests.sim.simnet import MS, QpError, T, WriteCompleted, pattern
 
-BOTH = pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+EACH = pytest.mark.parametrize("recovery", RECOVERIES)
 TIMEOUT = 4096 << 16
 
 
@@ -21,7 +22,7 @@ def warmed_up_in_silence(recovery, timeouts=3):
     return net, flow
 
 
-@BOTH
+@EACH
 def test_the_retries_of_a_write_begin_with_the_write_and_not_with_probes_before_it(recovery):
     net, flow = warmed_up_in_silence(recovery)
     posted_ns = net.now
@@ -30,7 +31,7 @@ def test_the_retries_of_a_write_begin_with_the_write_and_not_with_probes_before_
     assert net.hosts[0].stalled(net.now) == {flow.qpn[0]: posted_ns}
 
 
-@BOTH
+@EACH
 def test_a_silence_that_ends_in_the_last_retry_of_a_write_costs_time_alone(recovery):
     net, flow = warmed_up_in_silence(recovery)
     posted_ns = net.now
@@ -43,7 +44,7 @@ def test_a_silence_that_ends_in_the_last_retry_of_a_write_costs_time_alone(recov
     assert [type(event) for event in net.events[0]] == [StallEnded, WriteCompleted]
 
 
-@BOTH
+@EACH
 def test_probes_alone_neither_end_a_qp_nor_are_a_stall(recovery):
     net, flow = warmed_up_in_silence(recovery, timeouts=20)
     assert net.counters()["timeouts"] >= 15
@@ -55,7 +56,7 @@ def test_probes_alone_neither_end_a_qp_nor_are_a_stall(recovery):
     assert [type(event) for event in net.events[0]] == [WriteCompleted]
 
 
-@BOTH
+@EACH
 def test_work_that_comes_while_a_port_is_paused_waits_from_when_it_came(recovery):
     net = RcNet(recovery=recovery)
     flow = net.join()
@@ -82,7 +83,7 @@ def test_a_probe_that_a_paused_port_holds_back_is_no_stall():
     assert net.hosts[0].stalled(net.now) == {}
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("timeout", [4096 << 15, 4096 << 20])
 def test_a_silent_peer_keeps_the_port_from_no_other_qp(recovery, timeout):
     """What was long lost on the way to one peer filled the window of the host: others sent nothing while it lived."""

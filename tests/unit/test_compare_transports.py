@@ -164,6 +164,7 @@ def test_roce_is_never_called_that_alone() -> None:
         "roce: {timeout: 20}": "RoCE, lossy",
         "roce: {buffers: deep}": "RoCE, deep buffers",
         "roce: {recovery: selective}": "RoCE, lossy, selective",
+        "roce: {recovery: lossless, buffers: deep}": "RoCE, deep buffers, any order",
     }
     for keys, said in words.items():
         assert transport_words(load_scenario_text(f"transport: roce\n{keys}\n{SCENARIO}  []\n")) == said

@@ -61,6 +61,7 @@ def test_a_folded_fabric_has_one_plane_with_the_rate_of_all_and_says_so() -> Non
         ("transport: mrc", 4096, 4238),
         ("transport: roce", 4096, 4174),
         ("transport: roce\nroce: {recovery: selective}", 4096, 4190),
+        ("transport: roce\nroce: {recovery: lossless}", 4096, 4190),
         ("transport: tcp", 4084, 4170),
     ],
 )

@@ -28,7 +28,7 @@ workload: [{all-to-all: {size: 9KiB, iterations: 1}}]
 """
 
 
-@pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
+@pytest.mark.parametrize("recovery", ["go-back-n", "selective", "lossless"])
 def test_over_roce_the_icrc_of_the_scenario_finds_corrupted_packets(tmp_path: Path, recovery: str) -> None:
     """It was on in the scenario and off at the endpoints, so flipped bits arrived and the run failed."""
     scenario = load_scenario_text(CORRUPTED, overrides=[f"roce.recovery={recovery}"])
