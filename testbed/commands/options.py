@@ -50,11 +50,15 @@ Variants = Annotated[
     str,
     typer.Option(metavar="NAME,...", help="Run only these variants, in this order.", show_default=False),
 ]
+CasesOption = Annotated[
+    str,
+    typer.Option("--cases", metavar="NAME,...", help="Run only these cases, in this order.", show_default=False),
+]
 Against = Annotated[
     str,
     typer.Option(
         metavar="SET",
-        help="Run each variant of a set: baselines (MRC beside RoCE and TCP), or a YAML file of your own.",
+        help="Run each variant of a set: baselines (MRC beside RoCE and TCP), today, or a YAML file of your own.",
         show_default=False,
     ),
 ]
@@ -88,11 +92,11 @@ Insecure = Annotated[
 ]
 
 
-def sweep_of(matrix: Sequence[str] | None, variants: str, against: str) -> Sweep:
+def sweep_of(matrix: Sequence[str] | None, variants: str, against: str, cases: str = "") -> Sweep:
     """What the options of a command ask for besides the file."""
     from mrc_testbed.testbed.scenario.cells.axes import Sweep
 
-    return Sweep(tuple(matrix or ()), variants, against)
+    return Sweep(tuple(matrix or ()), variants, against, cases)
 
 
 def in_world(set_: Sequence[str] | None, virtual: bool, scale: str = "") -> list[str]:

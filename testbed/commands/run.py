@@ -10,6 +10,7 @@ import typer
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import (
     Against,
+    CasesOption,
     Matrix,
     Out,
     ScaleOption,
@@ -64,6 +65,7 @@ def run(
     matrix: Matrix = None,
     variants: Variants = "",
     against: Against = "",
+    cases_: CasesOption = "",
     virtual: Virtual = False,
     scale: ScaleOption = "",
     out: Out = Path("results"),
@@ -84,7 +86,7 @@ def run(
     """Build the fabric, run the workload with its faults, and give a verdict.
 
     Several scenarios run one after the other, in virtual time with --jobs several at once; mistakes in any of the
-    files are reported before anything runs. With a matrix or variants each combination is run, and the runs are
+    files are reported before anything runs. With a matrix, variants or cases each combination is run, and the runs are
     compared at the end; cells of another transport than the file's are measured, and do not decide. Exit status:
     0 pass, 1 fail, 2 bad input, 3 inconclusive, 4 the machine lacks something, 130 interrupted. Of several runs the
     most serious: 130, 1, 4, 2, 3, 0. docs/ci.md has more.
@@ -107,7 +109,7 @@ def run(
 
         end_with(tied)
     refuse_without_web(web, web_port, interactive)
-    times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against)
+    times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
     if jobs > 1:
         refuse_jobs(cases, web)

@@ -32,7 +32,9 @@ def _list_sets() -> None:
     from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
 
     for name in shipped_sets():
-        say(f"With each of them: --against {name} ({', '.join(variant_set(name).changes)})")
+        known = variant_set(name)
+        cases = f"; cases: {', '.join(known.cases.changes)}" if known.cases else ""
+        say(f"With each of them: --against {name} ({', '.join(known.changes)}{cases})")
 
 
 def _list_plugins() -> None:

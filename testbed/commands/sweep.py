@@ -11,6 +11,7 @@ import typer
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import (
     Against,
+    CasesOption,
     Certs,
     Insecure,
     Matrix,
@@ -90,6 +91,7 @@ def plan(
     matrix: Matrix = None,
     variants: Variants = "",
     against: Against = "",
+    cases_: CasesOption = "",
     virtual: Virtual = False,
     scale: ScaleOption = "",
     repeat: _Repeat = 1,
@@ -104,7 +106,7 @@ def plan(
     from mrc_testbed.testbed.app.pack import expected_s, rough
     from mrc_testbed.testbed.sweep.plan import plan_sweep
 
-    sweep = sweep_of(matrix, variants, against)
+    sweep = sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, Repetitions(repeat, vary_seed, many), sweep)
     note_left_out(cases)
     asked: dict[str, Any] = {
@@ -112,7 +114,7 @@ def plan(
         "set": in_world(set_, virtual, scale),
         "seed": seed,
     }
-    asked |= {"matrix": list(matrix or ()), "variants": variants, "against": against}
+    asked |= {"matrix": list(matrix or ()), "variants": variants, "against": against, "cases": cases_}
     folder = plan_sweep(cases, out, {**asked, "repeat": repeat, "vary_seed": vary_seed})
     on_kernel = [case for case, cell in zip(cases, folder.cells, strict=True) if cell.on_kernel]
     about = f", about {rough(expected_s(on_kernel))} on one kernel" if on_kernel else ", in virtual time"

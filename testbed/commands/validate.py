@@ -11,6 +11,7 @@ import typer
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import (
     Against,
+    CasesOption,
     Matrix,
     ScenarioFiles,
     Seed,
@@ -25,7 +26,7 @@ from mrc_testbed.testbed.errors import ExitCode, TestbedError
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mrc_testbed.testbed.scenario import Cell, Scenario
 
@@ -37,6 +38,7 @@ def validate(
     matrix: Matrix = None,
     variants: Variants = "",
     against: Against = "",
+    cases: CasesOption = "",
     predict: Annotated[
         bool, typer.Option("--predict", help="What a run without faults takes, with the formula of each number.")
     ] = False,
@@ -48,7 +50,7 @@ def validate(
     failed = False
     for path in scenarios:
         try:
-            cells = load_cells(path, set_ or [], seed, sweep_of(matrix, variants, against))
+            cells = load_cells(path, set_ or [], seed, sweep_of(matrix, variants, against, cases))
         except TestbedError as error:
             errors.show(error)
             failed = True
@@ -81,8 +83,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     say(f"{path}: ok: {first.name}, {several}takes {about} {takes:.0f} s{written}{where}{speed}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         say(f"  {line}")
-    for cell in cells:
-        _tell_draws(cell.scenario, f"{in_brackets(cell.settings)} " if len(cells) > 1 else "")
+    _tell_draws(cells)
     warn_of_budget((in_brackets(cell.settings), cell.scenario) for cell in cells)
     warn_of_captures([cell.scenario for cell in cells])
 
@@ -114,15 +115,31 @@ def _tell_predictions(cells: Sequence[Cell]) -> None:
             say(f"    {line}")
 
 
-def _tell_draws(scenario: Scenario, cell: str) -> None:
+def _tell_draws(cells: Sequence[Cell]) -> None:
     from mrc_testbed.testbed.report.capture_facts import capture_lines
     from mrc_testbed.testbed.report.random_targets import random_target_lines
     from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 
-    for line in chain(random_target_lines(scenario), capture_lines(scenario)):
-        say(f"  {cell}{line}")
-    for warning in scenario_warnings(scenario):
-        say(f"warning: {cell}{warning}", err=True)
+    def drawn(scenario: Scenario) -> Iterator[str]:
+        return chain(random_target_lines(scenario), capture_lines(scenario))
+
+    for line in _of_cells(cells, drawn):
+        say(f"  {line}")
+    for warning in _of_cells(cells, scenario_warnings):
+        say(f"warning: {warning}", err=True)
+
+
+def _of_cells(cells: Sequence[Cell], lines: Callable[[Scenario], Iterable[str]]) -> Iterator[str]:
+    """Each line once, behind the first cell that has it where others have not."""
+    from mrc_testbed.testbed.scenario import in_brackets
+
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        for line in lines(cell.scenario):
+            found.setdefault(line, []).append(in_brackets(cell.settings))
+    for line, names in found.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield line if len(names) == len(cells) else f"{names[0]}{more} {line}"
 
 
 def schema(

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonColumn, ComparisonRow
+from mrc_testbed.testbed.compare.crossing import crossed
 from mrc_testbed.testbed.compare.figures import ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.sequence import SequenceDiff
@@ -32,6 +33,7 @@ def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) 
         "runs": [_run(run) for run in comparison.runs],
         "figures": [_row(row) for row in comparison.rows],
         "variants": _variants(comparison) if side_by_side(comparison) else None,
+        "crossing": [asdict(table) for table in crossed(comparison)],
         "zero": [figure.key for figure in comparison.zero],
         "sequences": asdict(sequences) if sequences else None,
     }

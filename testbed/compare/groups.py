@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mrc_testbed.testbed.compare.runs import SIDE, ComparedRun
-from mrc_testbed.testbed.scenario.model.matrix import VARIANT
+from mrc_testbed.testbed.scenario.model.matrix import NAMED
 from mrc_testbed.testbed.scenario.model.queue_pairs import QPS
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names
@@ -55,14 +55,14 @@ class Grouping:
 def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     """Groups in axis order, else in order of appearance. The group of the first run is the base."""
     alike: dict[tuple[tuple[str, str], ...], list[ComparedRun]] = {}
-    by_variant = _by_variant(runs)
+    names = _names(runs)
     for run in runs:
-        mine = {key: value for key, value in run.settings.items() if by_variant or key != VARIANT}
+        mine = {key: value for key, value in run.settings.items() if key in names or key not in NAMED}
         alike.setdefault(tuple(sorted(mine.items())), []).append(run)
     parts = [tuple(part) for part in alike.values()]
-    moved = [key for key in _differing([part[0].settings for part in parts]) if by_variant or key != VARIANT]
-    keys = [key for key in moved if not _is_explained(key, runs)] if by_variant else moved
-    keys.sort(key=lambda key: key != VARIANT)
+    moved = [key for key in _differing([part[0].settings for part in parts]) if key in names or key not in NAMED]
+    keys = [key for key in moved if not _is_explained(key, names, runs)]
+    keys.sort(key=lambda key: names.index(key) if key in names else len(names))
     named = len(keys) <= MOST_NAMED
     shorts = short_names(keys)
     shown = {key: distinct_texts(run.settings.get(key, NOT_SET) for run in runs) for key in keys}
@@ -75,15 +75,16 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys, moved), *_other_machines(runs)), base)
 
 
-def _by_variant(runs: Sequence[ComparedRun]) -> bool:
-    """Whether they are variants of one scenario."""
-    return all(VARIANT in run.settings for run in runs) and len({run.scenario for run in runs}) == 1
+def _names(runs: Sequence[ComparedRun]) -> tuple[str, ...]:
+    """The axes of names that all have, as variants or cases of one scenario."""
+    of_one = len({run.scenario for run in runs}) == 1
+    return tuple(key for key in NAMED if of_one and all(key in run.settings for run in runs))
 
 
-def _is_explained(key: str, runs: Sequence[ComparedRun]) -> bool:
-    """Whether the variant alone decides the value of a key, whose name then says it all."""
-    pairs = {(run.settings[VARIANT], run.settings.get(key)) for run in runs}
-    return key not in (VARIANT, SIDE) and len(pairs) == len({variant for variant, _ in pairs})
+def _is_explained(key: str, names: Sequence[str], runs: Sequence[ComparedRun]) -> bool:
+    """Whether variant and case alone decide the value of a key: their names then say it all."""
+    pairs = {(tuple(run.settings[name] for name in names), run.settings.get(key)) for run in runs}
+    return bool(names) and key not in (*names, SIDE) and len(pairs) == len({which for which, _ in pairs})
 
 
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
@@ -113,7 +114,7 @@ def _labels(
 
 
 def _named(short: str, value: str) -> str:
-    return value if short == VARIANT else f"{short}={value}"
+    return value if short in NAMED else f"{short}={value}"
 
 
 def _other_work(groups: Sequence[RunGroup], keys: Sequence[str], moved: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.model.matrix import AXES, JUDGE
 from mrc_testbed.testbed.scenario.text.keys import whole_value
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
@@ -13,7 +14,7 @@ from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 SEED = "seed"
 NAME = "name"
 WORLD = "world"
-_TALK = ("about", "expect", "paper", "matrix", "variants", "judge", "time_limit", NAME, SEED)
+_TALK = ("about", "expect", "paper", *AXES, JUDGE, "time_limit", NAME, SEED)
 """First words of keys that change nothing in a run; the seed is only one draw of it."""
 
 

@@ -1,4 +1,5 @@
-"""A comparison on a terminal of 100 columns: groups side by side, along an axis, or at the crossings of two."""
+"""A comparison on a terminal of 100 columns: groups side by side, along an axis, at the crossings of two, or variants
+crossed with cases."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.crossing import CrossTable, crossed, win_words
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
 from mrc_testbed.testbed.report.trust import short_lines
@@ -36,10 +38,14 @@ def render_comparison(comparison: Comparison) -> RenderableType:
 
     parts: list[RenderableType] = [_runs(comparison)]
     parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
-    if side_by_side(comparison):
+    crossing = crossed(comparison)
+    apart = side_by_side(comparison)
+    if apart and not crossing:
         parts += ["", _variants(comparison)]
+    parts += ["", *_of_cases(crossing)] if crossing else []
+    if apart:
         parts += [Text(line, style="dim") for line in short_lines(trust(comparison))]
-    parts += ["", *_tables(comparison)]
+    parts += ["", *(() if crossing else _tables(comparison))]
     parts += [Text(zero)] if (zero := zero_words(comparison)) else []
     parts += [caveat(comparison)]
     parts += [Text(f"- {line}") for line in findings(comparison)]
@@ -58,6 +64,22 @@ def _tables(comparison: Comparison) -> Iterator[RenderableType]:
     for table in tables:
         yield table
         yield ""
+
+
+def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
+    """A row a variant and a column a case. What is better than the first variant is bold, and has a mark."""
+    from rich.text import Text
+
+    for one in tables:
+        table = _table()
+        table.title, table.title_justify, table.title_style = f"{one.title}: {one.about}", "left", "bold"
+        for number, heading in enumerate(("", *one.cases)):
+            table.add_column(_heading(heading), justify="right" if number else "left", overflow="fold")
+        for variant, cells in one.rows:
+            table.add_row(variant, *(Text(cell.marked, style="bold" if cell.wins else "none") for cell in cells))
+        yield table
+        yield ""
+    yield Text(win_words(tables[0]), style="dim")
 
 
 def _table() -> Table:

@@ -102,9 +102,14 @@ class FaultOutage:
         return longest if alike else f"{amount(Dimension.TIME, self.shortest_ns)} to {longest}"
 
 
+def has_records(comparison: Comparison) -> bool:
+    """Whether the records of all runs can be read."""
+    return len(comparison.runs) <= MOST_READ and all(run.has_record for run in comparison.runs)
+
+
 def side_by_side(comparison: Comparison) -> bool:
     """Whether groups are variants, or speak or are routed differently, and their records can all be read."""
-    if len(comparison.runs) > MOST_READ or not all(run.has_record for run in comparison.runs):
+    if not has_records(comparison):
         return False
     spoken = {(run.spoken, routing_words(run.record.scenario)) for run in comparison.runs}
     return len(spoken) > 1 or any(axis.key == VARIANT for axis in comparison.axes)
@@ -139,7 +144,7 @@ def fault_outages(comparison: Comparison) -> list[FaultOutage]:
             f"{occurrences[0].kind} {occurrences[0].target}",
             max(_lengths_ns(occurrences), default=None),
             min(_lengths_ns(occurrences), default=None),
-            tuple((column.short, _stood_still(column, name)) for column in comparison.columns),
+            tuple((column.short, stood_still(column, name)) for column in comparison.columns),
         )
         for name, occurrences in found.items()
     ]
@@ -180,7 +185,7 @@ def _row(comparison: Comparison, column: ComparisonColumn) -> VariantRow:
         routing_words(column.runs[0].record.scenario),
         _mean(column, speed.first),
         _greatest(column, speed.worst) if speed.worst_of_all else _mean(column, speed.worst),
-        _stood_still(column),
+        stood_still(column),
         _share(column, "goodput during faults / clean"),
         _share(column, "wasted"),
         _job(column),
@@ -230,8 +235,8 @@ def _job(column: ComparisonColumn) -> str:
     return ", ".join(words) or ("lives" if column.counted else UNKNOWN)
 
 
-def _stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
-    """The longest of its runs that count."""
+def stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
+    """The longest stall of a group's runs that count, in a fault or in the whole run."""
     text = f"stall.p100 during {fault}" if fault else "stall.p100"
     scenario = column.runs[0].record.scenario
     rtt_ns = scenario.fabric.rtt_ns

@@ -40,7 +40,7 @@ def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
 
 
 def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
-    """Name, seconds of the workload, with a matrix or variants how many times, and `about`; an empty row between
+    """Name, seconds of the workload, with a matrix, variants or cases how many times, and `about`; an empty row between
     groups."""
     from rich.table import Table
     from rich.text import Text
@@ -55,7 +55,8 @@ def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
             table.add_row()
         group = entry.group
         mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
-        axes = (*(entry.scenario.matrix or {}).values(), entry.scenario.variants or ("alone",))
+        named = (entry.scenario.variants, entry.scenario.cases)
+        axes = (*(entry.scenario.matrix or {}).values(), *(names or ("alone",) for names in named))
         cells = prod(map(len, axes))
         seconds = f"{f'{cells} x ' if cells > 1 else ''}{entry.scenario.expected_ns / 1e9:.0f} s"
         table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))

@@ -36,6 +36,7 @@ from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.scenario.model.matrix import NAMED
 from mrc_testbed.testbed.scenario.model.transports import PathRoutes
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.switching.interface import FabricLike
@@ -88,7 +89,7 @@ class Phases:
             **job.world.facts(job.scenario),
             "transport": job.scenario.transport,
             "routing": job.scenario.routing,
-            **({"variant": job.scenario.variant} if job.scenario.variant else {}),
+            **{name: value for name in NAMED if (value := getattr(job.scenario, name))},
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
             "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,

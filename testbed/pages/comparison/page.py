@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
+from mrc_testbed.testbed.compare.crossing import crossed, win_words
 from mrc_testbed.testbed.compare.document import machine
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.sequence import SequenceDiff
@@ -72,8 +73,8 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
     """The text of compare.html in `folder`."""
     over_time = curves(comparison)
     scale, forest, quiet = panels(comparison)
-    apart = side_by_side(comparison)
-    stalls, seconds = stall_panels(comparison) if apart else ([], None)
+    apart, crossing = side_by_side(comparison), crossed(comparison)
+    stalls, seconds = stall_panels(comparison) if apart and not crossing else ([], None)
     values: dict[str, Any] = {
         "title": title(comparison),
         "comparison": comparison,
@@ -88,8 +89,10 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "marks": scale.marks,
         "alike": ", ".join(quiet),
         "curves": over_time,
-        "heads_of_variants": heads(comparison) if apart else (),
-        "variants": variant_rows(comparison) if apart else [],
+        "crossing": crossing,
+        "wins": win_words(crossing[0]) if crossing else "",
+        "heads_of_variants": heads(comparison),
+        "variants": variant_rows(comparison) if apart and not crossing else [],
         "trust": trust(comparison) if apart else [],
         "stalls": stalls,
         "seconds": seconds.marks if seconds else [],

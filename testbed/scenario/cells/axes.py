@@ -1,4 +1,5 @@
-"""The axes of a scenario file and the command line: `matrix` varies one key each, `variants` several at once."""
+"""The axes of a scenario file and the command line: `matrix` varies one key each, `variants` and `cases` several at
+once."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.scenario.load.loader import bad_option, changed_data, load_source
-from mrc_testbed.testbed.scenario.model.matrix import MATRIX, VARIANT, VARIANTS, MatrixAxes
+from mrc_testbed.testbed.scenario.model.matrix import CASE, MATRIX, NAMED, VARIANT, MatrixAxes
 from mrc_testbed.testbed.scenario.model.variants import VariantSet, read_variants, variant_set
 from mrc_testbed.testbed.scenario.text.keys import key_path, value_text
 from mrc_testbed.testbed.scenario.text.source import KeyPath, Override, Source, dotted
@@ -31,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class AxisOfCells:
-    """A key that varies; VARIANT for variants."""
+    """A key that varies; one of NAMED for names."""
 
     key: str
     choices: tuple[Choice, ...]
@@ -40,29 +41,38 @@ class AxisOfCells:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """What the command line asks for besides the file: `matrix` are `KEY=V1,V2,...`, which replace the file's axis of
-    the same key or add one; `against`: a set of variants in place of the file's; `variants`: which of them, in this
-    order, separated by commas; empty: all."""
+    the same key or add one; `against`: a set of variants in place of the file's, and of its cases if the set has any;
+    `variants`, `cases`: which of them, in this order, separated by commas; empty: all."""
 
     matrix: tuple[str, ...] = ()
     variants: str = ""
     against: str = ""
+    cases: str = ""
 
 
 NO_SWEEP = Sweep()
 
 
 def axes_of(source: Source, changes: Sequence[Override], sweep: Sweep) -> tuple[list[AxisOfCells], VariantSet | None]:
-    """The axes, variants first; and the whole set of variants, picked or not. Raises ScenarioError, UsageError."""
+    """The axes, variants first, then cases; and the whole set of variants, picked or not. Raises ScenarioError,
+    UsageError."""
     written = changed_data(source, changes)
     matrix = _matrix(source, changes, written, sweep.matrix)
-    known = variant_set(sweep.against) if sweep.against else _own_variants(source, changes, written)
+    known = variant_set(sweep.against) if sweep.against else _own(source, changes, written, VARIANT)
+    cases = (known.cases if known else None) or _own(source, changes, written, CASE)
+    asked = ((VARIANT, known, sweep.variants), (CASE, cases, sweep.cases))
+    return [*(axis for one in asked if (axis := _named(source, *one))), *matrix], known
+
+
+def _named(source: Source, key: str, known: VariantSet | None, wanted: str) -> AxisOfCells | None:
+    """The names of `known` that are `wanted`, as an axis; None without any."""
     if known is None:
-        if sweep.variants:
-            raise UsageError(f"--variants {sweep.variants}: {source.file} has none; add `--against baselines`")
-        return matrix, None
-    chosen = known.picked([name.strip() for name in sweep.variants.split(",")]) if sweep.variants else known
-    variants = AxisOfCells(VARIANT, tuple(Choice(name, chosen.overrides(name)) for name in chosen.changes))
-    return [variants, *matrix], known
+        if wanted:
+            add = "baselines" if key == VARIANT else "today"
+            raise UsageError(f"--{NAMED[key]} {wanted}: {source.file} has none; add `--against {add}`")
+        return None
+    chosen = known.picked([name.strip() for name in wanted.split(",")]) if wanted else known
+    return AxisOfCells(key, tuple(Choice(name, chosen.overrides(name)) for name in chosen.changes))
 
 
 def combined(axes: Sequence[AxisOfCells]) -> Iterator[Mapping[str, Choice]]:
@@ -72,11 +82,11 @@ def combined(axes: Sequence[AxisOfCells]) -> Iterator[Mapping[str, Choice]]:
         yield {axis.key: choice for axis, choice in zip(ordered, chosen, strict=True)}
 
 
-def _own_variants(source: Source, changes: Sequence[Override], written: Mapping[str, Any]) -> VariantSet | None:
-    if VARIANTS not in written:
+def _own(source: Source, changes: Sequence[Override], written: Mapping[str, Any], axis: str) -> VariantSet | None:
+    if NAMED[axis] not in written:
         return None
     try:
-        return VariantSet(read_variants(written[VARIANTS]))
+        return VariantSet(read_variants(written[NAMED[axis]]), axis, prefix=(NAMED[axis],))
     except ValidationError:
         load_source(source, changes)  # tells it with all other mistakes
         raise
@@ -129,12 +139,15 @@ def refuse_both(changes: Sequence[Override], axes: Sequence[AxisOfCells]) -> Non
     """Refuses a key that is both set and varied, or varied twice. Raises ScenarioError."""
     for change in changes:
         for axis in axes:
-            if axis.key != VARIANT and _holds(key_path(axis.key), change.path):
+            if axis.key not in NAMED and _holds(key_path(axis.key), change.path):
                 raise bad_option(change.option, dotted(change.path), _varied(axis.key, change))
-    variants = next((axis for axis in axes if axis.key == VARIANT), None)
-    for choice in variants.choices if variants else ():
-        for own in choice.changes:
-            _refuse_own(own, str(choice.value), changes, axes)
+    named = [axis for axis in axes if axis.key in NAMED]
+    for one in named:
+        for choice in one.choices:
+            for own in choice.changes:
+                _refuse_own(own, one.key, str(choice.value), changes, axes)
+    if len(named) > 1:
+        _refuse_both_named(*named)
 
 
 def _varied(key: str, change: Override) -> str:
@@ -144,16 +157,24 @@ def _varied(key: str, change: Override) -> str:
     return f"the matrix varies {key}, which this key is a part of; leave one out"
 
 
-def _refuse_own(own: Override, name: str, changes: Sequence[Override], axes: Sequence[AxisOfCells]) -> None:
+def _refuse_own(own: Override, kind: str, name: str, changes: Sequence[Override], axes: Sequence[AxisOfCells]) -> None:
+    pick = f"pick others by --{NAMED[kind]}"
     for change in changes:
         if _meet(own.path, change.path):
-            raise bad_option(
-                change.option, dotted(change.path), f"the variant {name} changes this key; pick others by --variants"
-            )
+            raise bad_option(change.option, dotted(change.path), f"the {kind} {name} changes this key; {pick}")
     for axis in axes:
-        if axis.key != VARIANT and _meet(own.path, key_path(axis.key)):
-            where = "leave one out, or pick other variants by --variants"
-            raise bad_option(f"matrix {axis.key}", axis.key, f"the variant {name} changes {dotted(own.path)}; {where}")
+        if axis.key not in NAMED and _meet(own.path, key_path(axis.key)):
+            why = f"the {kind} {name} changes {dotted(own.path)}; leave one out, or {pick}"
+            raise bad_option(f"matrix {axis.key}", axis.key, why)
+
+
+def _refuse_both_named(variants: AxisOfCells, cases: AxisOfCells) -> None:
+    """A variant and a case that change one key: which of them counts, nobody could tell."""
+    for variant, case in product(variants.choices, cases.choices):
+        for one, other in product(variant.changes, case.changes):
+            if _meet(one.path, other.path):
+                why = f"the variant {variant.value} changes {dotted(one.path)} as well; leave it out of one of them"
+                raise bad_option(f"case {case.value}", dotted(other.path), why)
 
 
 def _meet(one: KeyPath, other: KeyPath) -> bool:

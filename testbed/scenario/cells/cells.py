@@ -1,4 +1,4 @@
-"""A scenario file, its matrix and its variants -> one scenario per cell, or all mistakes of all cells."""
+"""A scenario file, its matrix, variants and cases -> one scenario per cell, or all mistakes of all cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
 from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
 from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, read_changes
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
-from mrc_testbed.testbed.scenario.model.matrix import JUDGE, VARIANT, VARIANTS
+from mrc_testbed.testbed.scenario.model.matrix import JUDGE, NAMED, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -30,7 +30,8 @@ MOST_CELLS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of a cell and its value; `short` and `shown` are what is displayed of them, of a variant its name."""
+    """One key of a cell and its value; `short` and `shown` are what is displayed of them, of a variant or case its
+    name."""
 
     key: str
     short: str
@@ -38,7 +39,7 @@ class Setting:
     shown: str
 
     def __str__(self) -> str:
-        return str(self.value) if self.key == VARIANT else f"{self.short}={self.shown}"
+        return str(self.value) if self.key in NAMED else f"{self.short}={self.shown}"
 
 
 _Settings = tuple[Setting, ...]
@@ -77,11 +78,11 @@ def load_cells(
     sweep: Sweep = NO_SWEEP,
     most: int = MOST_CELLS,
 ) -> tuple[Cell, ...]:
-    """The cells of a scenario file, grouped by seed, else in the order of its variants, then of its matrix with its
-    last key changing first.
+    """The cells of a scenario file, grouped by seed, else in the order of its variants, then of its cases, then of its
+    matrix with its last key changing first.
 
     Raises ScenarioError as `load_scenario`, with the mistakes of all cells; UsageError for more than `most` cells, and
-    for variants that are not there.
+    for variants and cases that are not there.
     """
     source = read_source(scenario_file(Path(path)))
     changes = read_changes(overrides, seed)

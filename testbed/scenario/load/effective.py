@@ -21,7 +21,7 @@ WIDTH = 200
 
 def effective_text(source: Source, overrides: Sequence[Override], data: Any) -> str:
     """The file's own text or, with overrides, the same with values replaced and comments kept. Without the keys
-    `matrix` and `variants`, because a run is one cell of them.
+    of axes, because a run is one cell of them.
 
     `data` is what the text must mean. If keeping comments would change that (an override reached into an alias, or
     replaced a list that held comments) or cannot be done (a date without quotes that is none), they are dropped.

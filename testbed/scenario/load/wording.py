@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.faults import entry_models
 from mrc_testbed.testbed.scenario.faults.chaos import chaos_model, parts
-from mrc_testbed.testbed.scenario.model.matrix import MATRIX, VARIANTS
+from mrc_testbed.testbed.scenario.model.matrix import AXES
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.text.fields import PLAIN, Model
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
@@ -43,7 +43,7 @@ def mistake_of(error: ErrorDetails, root: type[Model] = Scenario) -> Mistake:
 
 def user_path(loc: tuple[int | str, ...]) -> KeyPath:
     """The path without the validator's additions, such as the fault kind behind the index of a fault."""
-    if loc[:1] in ((MATRIX,), (VARIANTS,)) and loc[2:] == (KEY,):
+    if loc[:1] in [(key,) for key in AXES] and loc[2:] == (KEY,):
         return loc[:2]
     return loc[:2] + loc[3:] if loc[:1] == ("faults",) and len(loc) > 2 else loc
 

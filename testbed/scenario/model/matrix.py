@@ -1,4 +1,8 @@
-"""The key `matrix`: the same scenario with several values of some keys. Each combination is a cell."""
+"""The key `matrix`: the same scenario with several values of some keys. Each combination is a cell.
+
+`variants` and `cases` are axes too, whose values are names for changes of several keys: a variant is what is compared,
+such as a transport, a case what happens to it, such as a fault.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,17 @@ from mrc_testbed.testbed.scenario.text.keys import key_path
 MATRIX = "matrix"
 VARIANTS = "variants"
 VARIANT = "variant"
+CASES = "cases"
+CASE = "case"
 JUDGE = "judge"
-AXES = (MATRIX, VARIANTS)
-"""Keys whose combinations are the cells; a cell has neither."""
+NAMED = {VARIANT: VARIANTS, CASE: CASES}
+"""Axes of names: the key that says which one a cell is, and the key that has them all."""
+AXES = (MATRIX, *NAMED.values())
+"""Keys whose combinations are the cells; a cell has none of them."""
 FIXED = {
     "name": "every cell has the scenario's name",
-    **dict.fromkeys(AXES, "a cell has neither matrix nor variants"),
-    VARIANT: "it is the name of a cell's variant",
+    **dict.fromkeys(AXES, "a cell has no axes of its own"),
+    **{name: f"it is the name of a cell's {name}" for name in NAMED},
     JUDGE: "it is about all cells",
     "paper": "a figure is repeated by one scenario",
 }

@@ -37,8 +37,8 @@ from mrc_testbed.testbed.scenario.model.transports import (
     WorldKind,
     WorldWord,
 )
+from mrc_testbed.testbed.scenario.model.variants import CASES_EXAMPLE, Judged, Variants
 from mrc_testbed.testbed.scenario.model.variants import EXAMPLE as VARIANTS_EXAMPLE
-from mrc_testbed.testbed.scenario.model.variants import Judged, Variants
 from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload, WorkloadItem, workload_of
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import (
@@ -194,6 +194,14 @@ class Scenario(Model):
     )
     variant: Annotated[Name | None, given("roce-16")] = Field(
         default=None, description="in the folder of a run: which of the variants it is", examples=["roce-16"]
+    )
+    cases: Annotated[Variants | None, given(CASES_EXAMPLE)] = Field(
+        default=None,
+        description="the same in named situations, such as faults, each of which changes some keys",
+        examples=[CASES_EXAMPLE],
+    )
+    case: Annotated[Name | None, given("near-cut")] = Field(
+        default=None, description="in the folder of a run: which of the cases it is", examples=["near-cut"]
     )
     judge: Judged = Field(
         default=(), description="variants or transports whose verdicts count; left out: the file's own transport"

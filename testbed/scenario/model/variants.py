@@ -1,12 +1,14 @@
-"""The keys `variants`, `variant` and `judge`: the same scenario in named forms, each of which changes several keys.
+"""The keys `variants` and `cases`, `variant`, `case` and `judge`: the same scenario in named forms, each of which
+changes several keys.
 
-A set of variants is data: the key `variants` of a scenario, one that is shipped, or a file with the same mapping.
+A set of variants is data: the key `variants` of a scenario, one that is shipped, or a file with the same mapping. Such
+a file can have `cases` as well, which every variant is then run in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,13 +18,14 @@ from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationErro
 from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
 from mrc_testbed.testbed.expect import Severity, did_you_mean
 from mrc_testbed.testbed.inputs import STANDARD_STREAM
-from mrc_testbed.testbed.scenario.model.matrix import FIXED, VARIANT, VARIANTS, overlapping
+from mrc_testbed.testbed.scenario.model.matrix import CASE, CASES, FIXED, NAMED, VARIANT, VARIANTS, overlapping
 from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN, Name, refuse
 from mrc_testbed.testbed.scenario.text.keys import key_path
 from mrc_testbed.testbed.scenario.text.source import KeyPath, Override, Source
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 
 EXAMPLE = "{mrc: {transport: mrc}, roce-16: {transport: roce, qps: 16}}"
+CASES_EXAMPLE = "{near: {faults: [{at: 4s, link-down: p0-t0-0:p0-t1-2, for: 3s}]}, calm: {faults: []}}"
 SETS = Path(__file__).with_name("sets")
 """The shipped sets, a file each."""
 SUFFIX = ".yaml"
@@ -59,7 +62,7 @@ def _no_change(key: str) -> str:
 
 def _not_empty(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     if not value:
-        raise refuse(f"must have at least one variant, such as {EXAMPLE}")
+        raise refuse(f"must have at least one name, such as {EXAMPLE}")
     return value
 
 
@@ -95,30 +98,31 @@ _ADAPTER: TypeAdapter[dict[str, dict[str, Any]]] = TypeAdapter(Variants)
 
 @dataclass(frozen=True)
 class VariantSet:
-    """Named changes. `source`: the file that they stand in, below `prefix`; `name`: of the set, empty for a
-    scenario's own."""
+    """Named changes. `axis`: of NAMED. `source`: the file that they stand in, below `prefix`; `cases`: those of the
+    same file, which go with it."""
 
     changes: Mapping[str, Mapping[str, Any]]
+    axis: str = VARIANT
     source: Source | None = None
     prefix: KeyPath = (VARIANTS,)
-    name: str = ""
+    cases: VariantSet | None = None
 
-    def overrides(self, variant: str) -> tuple[Override, ...]:
-        """What the variant changes, and its name."""
-        option, place = f"variant {variant}", (*self.prefix, variant)
+    def overrides(self, name: str) -> tuple[Override, ...]:
+        """What one of them changes, and its name."""
+        option, place = f"{self.axis} {name}", (*self.prefix, name)
         changed = (
             Override(key_path(key), value, option, (*place, key), self.source)
-            for key, value in self.changes[variant].items()
+            for key, value in self.changes[name].items()
         )
-        return (*changed, Override((VARIANT,), variant, option, place, self.source))
+        return (*changed, Override((self.axis,), name, option, place, self.source))
 
     def picked(self, names: Sequence[str]) -> VariantSet:
         """These only, in this order. Raises UsageError for one that is not there."""
         for name in names:
             if name not in self.changes:
                 there = did_you_mean(name, self.changes) or f"; there are {', '.join(self.changes)}"
-                raise UsageError(f"--variants {','.join(names)}: there is no variant {name!r}{there}")
-        return VariantSet({name: self.changes[name] for name in names}, self.source, self.prefix, self.name)
+                raise UsageError(f"--{NAMED[self.axis]} {','.join(names)}: there is no {self.axis} {name!r}{there}")
+        return replace(self, changes={name: self.changes[name] for name in names})
 
 
 def read_variants(raw: Any) -> dict[str, dict[str, Any]]:
@@ -138,8 +142,8 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def variant_set(name: str) -> VariantSet:
-    """The set in the file `name`, else the shipped one. Raises ScenarioError with all its mistakes, UsageError if there
-    is none."""
+    """The set in the file `name`, else the shipped one, with its cases. Raises ScenarioError with all its mistakes,
+    UsageError if there is none."""
     known, path = shipped_sets(), Path(name)
     if path != STANDARD_STREAM and not path.is_file():
         path = known.get(name, path)
@@ -151,14 +155,21 @@ def variant_set(name: str) -> VariantSet:
         place = source.key_position((VARIANTS,))
         fix = "a set has the names of its variants at the left margin; leave out this key, and all but what is below it"
         raise ScenarioError([Problem(source.file, place.line, place.column, VARIANTS, fix)])
+    data = dict(source.data)
+    written = data.pop(CASES, None)
+    cases = None if CASES not in source.data else VariantSet(_of_set(source, written, (CASES,)), CASE, source, (CASES,))
+    return VariantSet(_of_set(source, data, ()), VARIANT, source, (), cases)
+
+
+def _of_set(source: Source, data: Any, prefix: KeyPath) -> dict[str, dict[str, Any]]:
     try:
-        return VariantSet(read_variants(source.data), source, (), name)
+        return read_variants(data)
     except ValidationError as error:
-        raise ScenarioError([_problem(source, each) for each in error.errors()]) from None
+        raise ScenarioError([_problem(source, each, prefix) for each in error.errors()]) from None
 
 
-def _problem(source: Source, error: Any) -> Problem:
+def _problem(source: Source, error: Any, prefix: KeyPath) -> Problem:
     key = error.get("ctx", {}).get("key")
-    path = tuple(part for part in error["loc"] if part != "[key]") + ((key,) if key else ())
+    path = (*prefix, *(part for part in error["loc"] if part != "[key]"), *((key,) if key else ()))
     place = source.key_position(path)
     return Problem(source.file, place.line, place.column, ".".join(map(str, path)) or VARIANTS, error["msg"])
