@@ -1,19 +1,19 @@
 """Variants crossed with cases: for each measure of what a job feels a table, a row a variant and a column a case.
 
-A case without faults is the calm one: a variant's worst step and its goodput elsewhere are held against its own calm
-run, so that no transport pays here for being slow when nothing breaks. Pure.
+A run is held against itself: its worst step and its goodput against those of its own time before anything happened, so
+that no transport pays here for being slow when nothing breaks. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
-from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.transports import StoodStill, has_records, stood_still
 from mrc_testbed.testbed.compare.words import TIMES
 from mrc_testbed.testbed.expect import parse_figure
@@ -52,19 +52,21 @@ class CrossTable:
 
 @dataclass(frozen=True, slots=True)
 class _Felt:
-    """What the job of a group felt. `step_ns` and `goodput` None: not known. `ends`: at how many of its `runs` died the
-    job; `died`: when, of one run."""
+    """What the job of a group felt. `step_ns`: its longest step, `times`: over the median before anything happened;
+    `kept`: its goodput over that before; None: not known. `dead`: how many of its `runs` did not finish the job, and
+    `died`: when it died, of one run."""
 
     step_ns: float | None
+    times: float | None
+    kept: float | None
     stall: StoodStill
-    goodput: float | None
-    ends: int
+    dead: int
     runs: int
     died: str = ""
 
     @property
     def lives(self) -> bool:
-        return self.runs > 0 and not self.ends
+        return self.runs > 0 and not self.dead
 
 
 def crossed(comparison: Comparison) -> tuple[CrossTable, ...]:
@@ -73,119 +75,107 @@ def crossed(comparison: Comparison) -> tuple[CrossTable, ...]:
         return ()
     order = [axis.key for axis in comparison.axes]
     variants, cases = (comparison.axes[order.index(key)].values for key in (VARIANT, CASE))
-    columns = {
-        (column.place[order.index(VARIANT)], column.place[order.index(CASE)]): column for column in comparison.columns
+    felt = {
+        tuple(column.place[order.index(key)] for key in (VARIANT, CASE)): _felt(column) for column in comparison.columns
     }
-    felt = {place: _felt(column) for place, column in columns.items()}
-    calm = next((case for case in cases if _is_calm(columns[variants[0], case])), "")
-    return tuple(_table(measure, variants, cases, felt, calm) for measure in _MEASURES)
-
-
-def _is_calm(column: ComparisonColumn) -> bool:
-    scenario = column.runs[0].record.scenario
-    return not scenario.faults and not scenario.job.flows
+    tables = (_table(measure, variants, cases, felt) for measure in _MEASURES)
+    return tuple(table for table in tables if any(cell.text != UNKNOWN for _, cells in table.rows for cell in cells))
 
 
 def _felt(column: ComparisonColumn) -> _Felt:
     runs = column.counted
     dead = [run for run in runs if run.record.death or not run.record.workload_done]
-    steps, rates = (_known(runs, text) for text in ("step_time.p100", "goodput"))
     died = [run.figures.values["died_at"] for run in dead if "died_at" in run.figures.values]
-    return _Felt(
-        max(steps, default=None),
-        stood_still(column),
-        fmean(rates) if rates else None,
-        len(dead),
-        len(runs),
-        amount(Dimension.TIME, died[0]) if died and len(runs) == 1 else "",
-    )
+    steps = _known(_asked(run.record, "step_time.p100") for run in runs)
+    times = _known(_over_before(run.record, "step_time.p100", "step_time.median") for run in runs)
+    kept = _known(_over_before(run.record, "goodput", "goodput") for run in runs)
+    when = amount(Dimension.TIME, died[0]) if died and len(runs) == 1 else ""
+    mean = fmean(kept) if kept else None
+    most = (max(steps, default=None), max(times, default=None))
+    return _Felt(*most, mean, stood_still(column), len(dead), len(runs), when)
 
 
-def _known(runs: Sequence[ComparedRun], text: str) -> list[float]:
-    figure = parse_figure(text)
-    found = (evaluate_figure(run.record, figure, BASE_UNITS[figure.metric.dimension]).value for run in runs)
+def _known(found: Iterable[float | None]) -> list[float]:
     return [value for value in found if value is not None]
+
+
+def _asked(record: RunRecord, text: str) -> float | None:
+    figure = parse_figure(text)
+    return evaluate_figure(record, figure, BASE_UNITS[figure.metric.dimension]).value
+
+
+def _over_before(record: RunRecord, text: str, before: str) -> float | None:
+    """A figure of the whole run over one of the time before anything happened; of a run in which nothing does, over
+    the same of all of it."""
+    begins = [one.begin_ns for one in record.scenario.occurrences]
+    begins += [item.flows.start_ns for item in record.scenario.workload if item.flows and item.flows.start_ns]
+    window = f" from 0s to {min(begins)}ns" if begins else ""
+    value, base = _asked(record, text), _asked(record, before + window)
+    return value / base if value is not None and base else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """One of the tables. `value`: what decides who is better, by what was felt in the case and in the variant's own
-    calm run; None: not known. `words`: how it is shown."""
+    """One of the tables. `value`: what decides who is better; None: not known. `words`: how it is shown."""
 
     title: str
     about: str
-    value: Callable[[_Felt, _Felt | None], float | None]
-    words: Callable[[_Felt, float, _Felt | None], str]
+    value: Callable[[_Felt], float | None]
+    words: Callable[[_Felt], str]
     less_is_better: bool = True
 
 
-def _step_words(_felt: _Felt, value: float, calm: _Felt | None) -> str:
-    ratio = f" {TIMES}{value / calm.step_ns:.2f}" if calm and calm.step_ns else ""
-    return f"{amount(Dimension.TIME, value)}{ratio}"
+def _step_words(felt: _Felt) -> str:
+    times = f" {TIMES}{felt.times:.2f}" if felt.times else ""
+    return amount(Dimension.TIME, felt.step_ns or 0) + times
 
 
-def _stall_ns(felt: _Felt, _calm: _Felt | None) -> float | None:
+def _stall_ns(felt: _Felt) -> float | None:
     """Shorter ones than are reported are all alike."""
     return None if felt.stall.ns is None else max(felt.stall.ns, felt.stall.least_ns)
 
 
-def _kept(felt: _Felt, calm: _Felt | None) -> float | None:
-    return felt.goodput / calm.goodput if felt.goodput and calm and calm.goodput else None
-
-
 _MEASURES = (
-    _Measure(
-        "worst step",
-        f"the longest step of the run; {TIMES}: over that of the variant's own calm run",
-        lambda felt, _calm: felt.step_ns,
-        _step_words,
-    ),
+    _Measure("worst step", f"of the run; {TIMES}: over a usual step before", lambda felt: felt.step_ns, _step_words),
     _Measure(
         "longest standstill",
-        "for how long a QP or a connection with work outstanding delivered nothing",
+        "a QP or connection had work and delivered nothing",
         _stall_ns,
-        lambda felt, _value, _calm: felt.stall.seconds,
+        lambda felt: felt.stall.seconds,
     ),
     _Measure(
         "goodput kept",
-        "bytes of steps by time over the whole run, as a part of the variant's own calm run",
-        _kept,
-        lambda _felt, value, _calm: f"{value:.0%}",
+        "of the whole run, over that before",
+        lambda felt: felt.kept,
+        lambda felt: f"{felt.kept or 0:.0%}",
         less_is_better=False,
     ),
 )
 
 
 def _table(
-    measure: _Measure,
-    variants: Sequence[str],
-    cases: Sequence[str],
-    felt: dict[tuple[str, str], _Felt],
-    calm: str,
+    measure: _Measure, variants: Sequence[str], cases: Sequence[str], felt: Mapping[tuple[str, ...], _Felt]
 ) -> CrossTable:
     def cell(variant: str, case: str) -> CrossCell:
         own, first = felt[variant, case], felt[variants[0], case]
-        still, still_first = (felt.get((one, calm)) for one in (variant, variants[0]))
-        wins = variant != variants[0] and _wins(measure, own, still, first, still_first)
-        return CrossCell(_words(measure, own, still), wins)
+        return CrossCell(_words(measure, own), variant != variants[0] and _wins(measure, own, first))
 
     rows = tuple((variant, tuple(cell(variant, case) for case in cases)) for variant in variants)
     return CrossTable(measure.title, measure.about, tuple(cases), rows)
 
 
-def _words(measure: _Measure, felt: _Felt, calm: _Felt | None) -> str:
+def _words(measure: _Measure, felt: _Felt) -> str:
     """A job that died has no worst step and keeps nothing; of several runs it says how many did."""
-    if felt.ends:
+    if felt.dead:
         when = f" {felt.died}" if felt.died else ""
-        return f"{ENDED}{when}" if felt.runs == 1 else f"{felt.ends} of {felt.runs} {ENDED}"
-    value = measure.value(felt, calm)
-    return UNKNOWN if value is None else measure.words(felt, value, calm)
+        return f"{ENDED}{when}" if felt.runs == 1 else f"{felt.dead} of {felt.runs} {ENDED}"
+    return UNKNOWN if measure.value(felt) is None else measure.words(felt)
 
 
-def _wins(measure: _Measure, own: _Felt, calm: _Felt | None, first: _Felt, first_calm: _Felt | None) -> bool:
+def _wins(measure: _Measure, own: _Felt, first: _Felt) -> bool:
     if not own.lives or not first.lives:
-        return own.lives and first.ends > 0
-    mine, theirs = measure.value(own, calm), measure.value(first, first_calm)
+        return own.lives and first.dead > 0
+    mine, theirs = measure.value(own), measure.value(first)
     if mine is None or theirs is None:
         return False
     return mine < theirs * (1 - CLEAR) if measure.less_is_better else mine > theirs * (1 + CLEAR)

@@ -125,7 +125,8 @@ def _other_work(groups: Sequence[RunGroup], keys: Sequence[str], moved: Sequence
     if len(keys) > MOST_NAMED:
         what = f"{', '.join(names)} are different scenarios" if len(names) > 1 else "the scenarios differ"
         return [f"{what}, in {len(keys)} keys: side by side, but no ratio here compares like with like"]
-    return [f"the workload differs ({', '.join(work)}): times and counts are of different work"] if work else []
+    named = ", ".join(work if len(work) <= MOST_NAMED else dict.fromkeys(".".join(key.split(".")[:3]) for key in work))
+    return [f"the workload differs ({named}): times and counts are of different work"] if work else []
 
 
 _MACHINE = {

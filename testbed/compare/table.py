@@ -28,6 +28,7 @@ MOST_RUNS = 12
 """Maximum number of listed runs; beyond it only those that did not pass."""
 LAST_HEAD = 7
 """Column of the table of variants that holds words, behind those of figures."""
+_USUAL = (Status.PASS, Status.MEASURED, Status.DIED)
 _STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"}
 
 
@@ -36,9 +37,10 @@ def render_comparison(comparison: Comparison) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = [_runs(comparison)]
-    parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
     crossing = crossed(comparison)
+    runs = _runs(comparison, all_of_them=not crossing)
+    parts: list[RenderableType] = [runs] if runs.row_count else []
+    parts += [Text(f"note: {note}", style="yellow") for note in comparison.notes]
     apart = side_by_side(comparison)
     if apart and not crossing:
         parts += ["", _variants(comparison)]
@@ -72,11 +74,11 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
 
     for one in tables:
         table = _table()
-        table.title, table.title_justify, table.title_style = f"{one.title}: {one.about}", "left", "bold"
         for number, heading in enumerate(("", *one.cases)):
             table.add_column(_heading(heading), justify="right" if number else "left", overflow="fold")
         for variant, cells in one.rows:
             table.add_row(variant, *(Text(cell.marked, style="bold" if cell.wins else "none") for cell in cells))
+        yield Text.assemble((one.title, "bold"), f": {one.about}")
         yield table
         yield ""
     yield Text(win_words(tables[0]), style="dim")
@@ -89,7 +91,8 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
 
 
-def _runs(comparison: Comparison) -> Table:
+def _runs(comparison: Comparison, all_of_them: bool) -> Table:
+    """Each run, or only those that did not do what they should, where cells say the rest."""
     from rich.text import Text
 
     table = _table()
@@ -97,12 +100,14 @@ def _runs(comparison: Comparison) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading == "folder")
     for column in comparison.columns:
         listed = column.runs
-        if len(comparison.runs) > MOST_RUNS and len(column.runs) > 1:
+        if not all_of_them:
+            listed = tuple(run for run in listed if run.verdict.status not in _USUAL)
+        elif len(comparison.runs) > MOST_RUNS and len(column.runs) > 1:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in column.verdicts.items())
             table.add_row(column.label, "", counts)
             listed = tuple(run for run in listed if run.verdict.status not in (Status.PASS, Status.MEASURED))
         for run in listed:
-            first = run is column.runs[0] and listed is column.runs
+            first = run is listed[0] and (listed is column.runs or not all_of_them)
             verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")
             cells = (column.label if first else "", str(run.seed), verdict, run.folder_name, run.verdict.reason)
             table.add_row(*map(Text, cells))
