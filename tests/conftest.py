@@ -68,11 +68,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests on the real kernel have times to keep; pure tests, which run beside them, have not. Root alone may go back
-    to the usual priority."""
+    """Tests on the real kernel have times to keep; pure tests, which run beside them, have not. Those are as idle as
+    the programs that kernel tests start, or such a program would have no CPU for as long as they work. Root alone may
+    go back to the usual policy."""
     if os.geteuid() == 0:
-        os.setpriority(os.PRIO_PROCESS, 0, 0 if item.get_closest_marker("emu") else _PURE)
-
-
-_PURE = 10
-"""Niceness of a test that measures nothing and waits for nobody."""
+        policy = os.SCHED_OTHER if item.get_closest_marker("emu") else os.SCHED_IDLE
+        os.sched_setscheduler(0, policy, os.sched_param(0))

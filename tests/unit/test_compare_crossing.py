@@ -63,7 +63,7 @@ def test_each_measure_has_a_row_a_variant_and_a_column_a_case(comparison: Compar
     assert rows(still)["tcp"][1] == "4.55 s"
     assert rows(still)["hashed"][1] == "under 40 ms*"
     assert rows(kept)["mrc"] == ["100%", "96%"]
-    assert rows(step)["tcp"][0].endswith("1.00")
+    assert rows(step)["tcp"][0] == "1.2 s ×1.20"
 
 
 def test_a_job_that_died_has_no_figure_and_wins_nothing(comparison: Comparison) -> None:
