@@ -6,12 +6,14 @@ virtual port must do exactly what the table says; the kernel is allowed some pac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import FRAME_BYTES
 from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.port_counts import PortCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
@@ -26,6 +28,7 @@ LAST_LINK, LAST = "h2:p0-t0-1", ("p0-t0-1", "down0")
 CONTROL = bth.CLASS_CONTROL
 NOT_CAPABLE = wire.CLASS_TRIMMABLE & ~bth.ECN_MASK
 DEEP = PortThresholds(drop=64)
+PRODUCTION = DscpMarks(data=1, retransmission=1, control=3)
 
 
 def mrc_packet(number: int, opcode: int = bth.WRITE_MIDDLE, payload: int = PAYLOAD, fill: int = 0x5A) -> bytes:
@@ -76,6 +79,8 @@ class Burst:
     traffic_class: int = wire.CLASS_TRIMMABLE
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
     plain: bool = False
+    trimming: TrimRules = USUAL_TRIMMING
+    dscps: DscpMarks = USUAL_MARKS
 
     @property
     def port(self) -> tuple[str, str]:
@@ -108,10 +113,12 @@ class Burst:
             self._check_cut(one, sent[one.number])
 
     def _check_cut(self, one: Arrived, sent: bytes) -> None:
-        keep = wire.DATA_HEADER_BYTES + (bth.IMMEDIATE_BYTES if self.opcode in bth.HAS_IMMEDIATE else 0)
+        headers = wire.DATA_HEADER_BYTES + (bth.IMMEDIATE_BYTES if self.opcode in bth.HAS_IMMEDIATE else 0)
+        size = self.trimming.size_bytes
+        keep = size - FRAME_BYTES if size else headers
         assert one.data == sent[:keep]
         assert wire.check_trimmed(memoryview(one.data)) is None
-        dscp = wire.DSCP_TRIMMED if self.link == CORE_LINK else wire.DSCP_TRIMMED_LASTHOP
+        dscp = self.trimming.dscp if self.link == CORE_LINK else self.trimming.dscp_last_hop
         assert one.traffic_class == dscp << 2 | self.traffic_class & bth.ECN_MASK
 
 
@@ -126,6 +133,12 @@ def _trims(name: str, opcode: int, traffic_class: int) -> tuple[Burst, Burst]:
     return core, last
 
 
+def _cut_as(name: str, link: str, passed: int, **trimming: Any) -> Burst:
+    """The same as a vendor's switches trim them."""
+    marked = range(3, 13) if link == CORE_LINK else range(1)
+    return Burst(name, link, 1_000_000, 30, passed, 30 - passed, marked=marked, trimming=TrimRules(**trimming))
+
+
 BURSTS = (
     # Packet k meets k packets less those that have left, 12.2 ms each; the ramp of 0.2 to 0.8 BDP is 40 to 160 ms.
     Burst("the ramp marks", CORE_LINK, 2_500_000, 15, 15, marked=range(3, 12)),
@@ -134,6 +147,14 @@ BURSTS = (
     *_trims("trimmed", bth.WRITE_MIDDLE, wire.CLASS_TRIMMABLE),
     *_trims("trimmed behind its immediate", bth.WRITE_LAST_IMM, wire.CLASS_TRIMMABLE_RETX),
     *_trims("trimmed, only with immediate", bth.WRITE_ONLY_IMM, wire.CLASS_TRIMMABLE),
+    _cut_as("cut to 128 bytes, in RETH", CORE_LINK, 16, size_bytes=128),
+    _cut_as("cut to 256 bytes, at the last hop", LAST_LINK, 24, size_bytes=256, dscp=48, dscp_last_hop=49),
+    _cut_as("one DSCP for all", LAST_LINK, 24, dscp=48, dscp_last_hop=48),
+    replace(_cut_as("trimmed by other DSCPs", CORE_LINK, 16), traffic_class=1 << 2 | bth.ECN_ECT0, dscps=PRODUCTION),
+    Burst(
+        "not trimmed by other DSCPs", CORE_LINK, 1_000_000, 60, 47, dropped=13, marked=range(34, 44),
+        traffic_class=wire.CLASS_TRIMMABLE, dscps=PRODUCTION,
+    ),
     # 3 BDP are 1.5 s at 1 Mb/s.
     Burst(
         "what cannot be trimmed is dropped", CORE_LINK, 1_000_000, 60, 47, dropped=13, marked=range(34, 44),

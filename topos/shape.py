@@ -18,7 +18,8 @@ HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 """The largest data packet as HTB counts it: what queues and buffers are made for."""
 MIN_RATE_BPS = 100_000
-MAX_RATE_BPS = 100_000_000_000
+MAX_RATE_BPS = 800_000_000_000
+"""A whole NIC of today on one plane."""
 MIN_RTT_NS = 0
 MAX_RTT_NS = 10_000_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mrc_testbed.hosts.common.bth import CLASS_CONTROL, ECN_ECT0
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.attributes import check_peer
 
@@ -71,8 +72,8 @@ class EndpointConfig:
     the slowest of late, 5/4 of that of a full packet), see `Timing.rto_ns`."""
     linear_tries: int = 7
     exponential_tries: int = 5
-    """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (API: at most
-    7 and 25; the 5 is ours)."""
+    """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (API: at most 7 and 25,
+    and 25 of the latter are endless; the 5 is ours)."""
     reorder_ns: int | None = None
     """R: what was sent so much before a packet that has arrived is taken for lost. None: follows the round trips, see
     `Timing.reorder_ns`; 0: `reorder_packets` alone decides."""
@@ -85,6 +86,19 @@ class EndpointConfig:
     probe_successes: int = 3
     """Consecutive answers to EV probes before a path carries data again (P1 2.1: "enough"; the 3 is
     ours)."""
+    dscp_data: int = wire.CLASS_TRIMMABLE >> 2
+    """DSCP of data that switches may trim. An operator's choice, as the next ones (readers name no values)."""
+    dscp_retransmission: int = wire.CLASS_TRIMMABLE_RETX >> 2
+    """The same of data sent again."""
+    dscp_no_trim: int = wire.CLASS_NO_TRIM >> 2
+    """Of probes that wait with the data and must not be trimmed."""
+    dscp_control: int = CLASS_CONTROL >> 2
+    """Of SACKs, NACKs, acknowledgements and other probes."""
+    dscp_trimmed: int = wire.DSCP_TRIMMED
+    """What switches write into packets that they trim, but for ports towards hosts."""
+    dscp_trimmed_last_hop: int = wire.DSCP_TRIMMED_LASTHOP
+    """What ports towards hosts write. Where both are one value, nobody can tell them apart: every trim counts as one
+    of the way, and costs its EV."""
     icrc: bool = False
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
     pace: bool = True
@@ -92,6 +106,16 @@ class EndpointConfig:
     speed: int = 1
     """How many times faster than usual the network is. The least times that only the software of hosts and switches
     makes necessary are so many times shorter; those of the protocol are not."""
+
+    @property
+    def data_class(self) -> int:
+        """Traffic class of data."""
+        return self.dscp_data << 2 | ECN_ECT0
+
+    @property
+    def retransmission_class(self) -> int:
+        """Traffic class of data sent again."""
+        return self.dscp_retransmission << 2 | ECN_ECT0
 
     @property
     def stamp_shift(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mrc_testbed.hosts.common.base import SharedContext
-from mrc_testbed.hosts.common.bth import CLASS_CONTROL, ICRC_BYTES
+from mrc_testbed.hosts.common.bth import ECN_ECT0, ICRC_BYTES
 from mrc_testbed.hosts.common.pacer import Pacer
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.mrc.config import FRAME_BYTES, EndpointConfig
@@ -27,10 +27,14 @@ class Context(SharedContext):
     __slots__ = (
         "choices",
         "config",
+        "control_class",
         "counters",
+        "data_class",
         "incast",
+        "no_trim_class",
         "ports",
         "prng",
+        "retransmission_class",
     )
 
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
@@ -38,6 +42,8 @@ class Context(SharedContext):
         pacer = Pacer(config.planes, config.port_rate_bps, packet_bytes, FRAME_BYTES, config.pace)
         super().__init__(pacer, CONTROL_ROOM)
         self.config = config
+        self.data_class, self.retransmission_class = config.data_class, config.retransmission_class
+        self.no_trim_class, self.control_class = config.dscp_no_trim << 2 | ECN_ECT0, config.dscp_control << 2
         self.choices = Choices(plugins)
         self.choices.check(config)
         self.counters = Counters()
@@ -58,7 +64,10 @@ class Context(SharedContext):
         self.counters.control_dropped += 1
 
     def send_control(
-        self, path: Path, emit: Callable[..., int], arguments: tuple[Any, ...], traffic_class: int = CLASS_CONTROL
+        self, path: Path, emit: Callable[..., int], arguments: tuple[Any, ...], traffic_class: int | None = None
     ) -> bool:
-        """Queue one packet that is not data for a path; False when there is no room for it."""
+        """Queue one packet that is not data for a path, of the control class unless another is given; False when there
+        is no room for it."""
+        if traffic_class is None:
+            traffic_class = self.control_class
         return self.queue_control(path.plane, path.token, emit, arguments, traffic_class)

@@ -32,7 +32,6 @@ MOST_WIMM = (1 << 15) - 1
 """RQMSNs are compared in half of their 16 bits."""
 REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
-_TRIMMED = {wire.DSCP_TRIMMED: False, wire.DSCP_TRIMMED_LASTHOP: True}
 
 
 class Endpoint(EndpointBase[Context, Qp]):
@@ -44,13 +43,15 @@ class Endpoint(EndpointBase[Context, Qp]):
     monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
     """
 
-    __slots__ = ("_config", "_next_qpn", "_peers")
+    __slots__ = ("_config", "_next_qpn", "_peers", "_trimmed")
 
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
         self._config = config
         self._context = Context(config, plugins)
         self._icrc = config.icrc
+        self._trimmed = {config.dscp_trimmed_last_hop: True} | {config.dscp_trimmed: False}
+        """Was it at the last hop? By DSCP; where both are one, that of the way counts."""
         self._peers: dict[int, Peer] = {}
         self._qps: dict[int, Qp] = {}
         self._next_qpn = FIRST_QPN
@@ -218,7 +219,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         reached this host, delay line included, and is what RTTs are taken from; `now_ns` >= `arrival_ns` is the time
         of the call. The view is not kept.
         """
-        last_hop = _TRIMMED.get(traffic_class >> 2)
+        last_hop = self._trimmed.get(traffic_class >> 2)
         refusal = wire.check(view, self._config.icrc) if last_hop is None else wire.check_trimmed(view)
         if refusal is not None:
             self._context.counters.refuse(refusal)
@@ -289,7 +290,7 @@ class Endpoint(EndpointBase[Context, Qp]):
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
 
     def _on_probe(self, view: memoryview, receiver: Receiver, entropy: int, traffic_class: int, now_ns: int) -> None:
-        if traffic_class & ~bth.ECN_MASK != bth.CLASS_CONTROL:
+        if traffic_class & ~bth.ECN_MASK != self._context.control_class:
             self._context.counters.suspect_probes_received += 1
         _, probe_id, timestamp = wire.parse_probe(view)
         receiver.on_probe(probe_id, timestamp, entropy, now_ns)

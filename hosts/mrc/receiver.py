@@ -277,9 +277,8 @@ class Receiver:
             self._heard = seq, entropy, timestamp, bits, arrival_ns
 
     def on_trimmed(self, view: memoryview, entropy: int, last_hop: bool) -> None:
-        """A switch cut the payload off: ask for the packet again at once, unless it has come already."""
-        read = wire.read_stamped if wire.is_stamped(view) else wire.read_unstamped
-        _, _, bits, _, _, timestamp, _, _, _ = read(view)
+        """A switch cut the payload off, perhaps RETH too: ask for the packet again at once, unless it has come."""
+        bits, timestamp = wire.read_trimmed(view)
         offset = ((bits - self._initial_psn - self._expected + HALF) & MASK) - HALF
         self._counters.trimmed_received += 1
         if self._trim_nack and offset >= 0 and not self._received >> offset & 1:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from mrc_testbed.hosts.common.timers import NEVER
 
+ENDLESS = 25
+"""So many exponential tries stand for tries without end (API: `exp_cnt`)."""
+MOST_DOUBLINGS = 24
+"""Of the interval: a timeout of a second lasts half a year then."""
+
 
 class RetryCounter:
-    """Tries in a row: `linear` of them at a constant interval, then `exponential` at a doubling one.
+    """Tries in a row: `linear` of them at a constant interval, then `exponential` at a doubling one, which are endless
+    where they are ENDLESS.
 
     A try is an interval in which nothing was acknowledged, whether the peer said nothing or only ever refused. All
     packets that expire within one interval are one try.
@@ -41,11 +47,11 @@ class RetryCounter:
         """When the present try ends. A packet that has expired waited for itself, and the try ends with it, unless
         another ended less than an interval ago."""
         since_ns = self._tried_ns if self.expired else self._since_ns
-        return since_ns + (rto_ns << max(self.tries - self._linear, 0))
+        return since_ns + (rto_ns << min(max(self.tries - self._linear, 0), MOST_DOUBLINGS))
 
     def tried(self, now_ns: int) -> bool:
         """Count one try; True when the QP has to give up."""
         self.tries += 1
         self._since_ns = self._tried_ns = now_ns
         self.expired = self.refused = False
-        return self.tries > self._linear + self._exponential
+        return self._exponential < ENDLESS and self.tries > self._linear + self._exponential

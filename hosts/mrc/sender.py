@@ -213,10 +213,10 @@ class Sender(DataSender):
         flight = self.flight
         if flight.lost:
             seq = self._resend(now_ns)
-            bits, traffic_class = wire.TIMESTAMP | wire.RETRANSMISSION, wire.CLASS_TRIMMABLE_RETX
+            bits, traffic_class = wire.TIMESTAMP | wire.RETRANSMISSION, self._context.retransmission_class
         else:
             seq = self._send_new(now_ns)
-            bits, traffic_class = wire.TIMESTAMP, wire.CLASS_TRIMMABLE
+            bits, traffic_class = wire.TIMESTAMP, self._context.data_class
         self.ready = self._can_send()
         if not self.ready:
             bits |= bth.ACK_REQUEST

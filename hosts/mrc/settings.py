@@ -23,6 +23,12 @@ NUMBERS = {
     "reorder_packets": 0,
     "probe_interval_ns": 0,
     "probe_successes": 1,
+    "dscp_data": 0,
+    "dscp_retransmission": 0,
+    "dscp_no_trim": 0,
+    "dscp_control": 0,
+    "dscp_trimmed": 0,
+    "dscp_trimmed_last_hop": 0,
 }
 """Whole numbers, and the least that each can be."""
 FLAGS = ("icrc", "trim_nack", "reinfer", "switches_trim")

@@ -5,7 +5,6 @@ When they are sent: docs/protocol.md, "Loss and recovery".
 
 from __future__ import annotations
 
-from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.evstate import IN_USE
@@ -67,7 +66,7 @@ class TailProbe:
         self._asked.pop(probe_id - REMEMBERED & 0xFFFF, None)
         self._unanswered.add(probe_id)
         self._unanswered.discard(probe_id - REMEMBERED & 0xFFFF)
-        traffic_class = wire.CLASS_NO_TRIM if asked.path else bth.CLASS_CONTROL
+        traffic_class = self._context.no_trim_class if asked.path else None
         self._context.counters.reliability_probes_sent += 1
         return self._context.send_control(path, self._emit, (probe_id,), traffic_class)
 

@@ -8,7 +8,6 @@ from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.denylist import Denylist
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
 from mrc_testbed.hosts.mrc.settings import read_settings
-from mrc_testbed.hosts.mrc.wire import CLASS_TRIMMABLE
 from mrc_testbed.hosts.network import DatagramNetwork, PeerPorts, PeerRow, Ports, read_ports
 from mrc_testbed.hosts.plugins import LoadedPlugins
 from mrc_testbed.hosts.udp import PORT, Source, Way
@@ -37,7 +36,7 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
         read_remote=QpAttributes.from_json,
         denylist=denylist,
         rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
-        tx=wiring.sender(request.text("address"), config.udp_port, CLASS_TRIMMABLE),
+        tx=wiring.sender(request.text("address"), config.udp_port, config.data_class),
         delay_ns=delay_ns,
         stamped=stamped,
         speed=config.speed,
@@ -67,7 +66,7 @@ def mrc_hashed(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Data
         rtt_ns=config.rtt_ns,
         read_remote=QpAttributes.from_json,
         rx=wiring.receiver(sources, delay_ns, stamped),
-        tx=wiring.sender_set(towards, CLASS_TRIMMABLE),
+        tx=wiring.sender_set(towards, config.data_class),
         delay_ns=delay_ns,
         stamped=stamped,
         speed=config.speed,

@@ -50,6 +50,8 @@ DATA_HEADER_BYTES = 36
 """BTH, METH (at 12), TSETH (at 16), RETH (at 20); ImmDt follows here, or the payload. A packet without TSETH (TS = 0)
 has its RETH at 16, and all that follows 4 bytes earlier."""
 TSETH_BYTES = 4
+STAMPED_BYTES = 20
+"""BTH, METH, TSETH: what a NACK is made of. A switch may cut all that follows."""
 SACK_BYTES = 52
 NACK_BYTES = 36
 PROBE_BYTES = 32
@@ -120,6 +122,7 @@ _ACK = Struct(">BBHII I I")
 SOURCE_CID = 20
 """Where SACKs, NACKs and probes have the lower half of their sender's QPN."""
 _DATA_USED = Struct(">BB6xI HHH2xQII")
+_TRIMMED_USED = Struct(">8xI 4xH")
 _UNSTAMPED_START = Struct(">BBHII HH")
 _UNSTAMPED_RETH = Struct(">QII")
 _SACK_USED = Struct(">8xI HHI4xB4xBhQHHI 4x")
@@ -203,8 +206,9 @@ def check(view: memoryview, with_icrc: bool) -> Refusal | None:
 
 
 def check_trimmed(view: memoryview) -> Refusal | None:
-    """As `check` for a data packet cut by a switch after RETH or ImmDt: no payload and no ICRC are there."""
-    if len(view) < BTH_BYTES or len(view) < data_header_bytes(view):
+    """As `check` for a data packet cut by a switch anywhere behind what a NACK is made of: RETH may be missing, and
+    ICRC is."""
+    if len(view) < BTH_BYTES or len(view) < STAMPED_BYTES - (0 if is_stamped(view) else TSETH_BYTES):
         return Refusal.TOO_SHORT
     if not _OVERHEAD[view[0]]:
         return Refusal.UNKNOWN_OPCODE
@@ -265,6 +269,11 @@ def read_unstamped(view: memoryview) -> UsedDataFields:
     """As `read_stamped` of data without TSETH: timestamp is 0."""
     opcode, pad, _, _, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
     return opcode, pad, bits_psn, rqmsn, msn, 0, *_unstamped_reth(view)
+
+
+def read_trimmed(view: memoryview) -> tuple[int, int]:
+    """(bits and PSN, timestamp) of a data packet cut by a switch; without TSETH timestamp is 0."""
+    return _TRIMMED_USED.unpack_from(view) if is_stamped(view) else (_UNSTAMPED_START.unpack_from(view)[4], 0)
 
 
 def is_stamped(view: memoryview) -> bool:

@@ -144,7 +144,7 @@ def balance(plan: Plan, books: Books, broken_links: Collection[str], copied_link
     }
     high_dropped = {
         "rule": sum(drop.high for drop in drops if drop.ruled),
-        "queue": _total(ports, "out_control_dropped"),
+        "queue": _total(ports, "out_control_dropped") + _total(ports, "out_trimmed_dropped"),
         "shaper": _total(ports, "queue_drops_high"),
         "fault": sum(drop.high for drop in drops if not drop.ruled),
         "no route": sum(high for _, high in routeless),
@@ -243,8 +243,8 @@ def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, exc
 def _let_go(out: Figures) -> tuple[int, int]:
     """Data and high class packets that the queues of a switch port gave to the link."""
     data = out["out_passed"] - out["queue_drops_data"]
-    # Runs from before there was TCP have no count of its dropped control packets.
-    dropped = out.get("out_control_dropped", 0) + out["queue_drops_high"]
+    # Older runs have no count of dropped control packets of TCP, nor of trimmed ones.
+    dropped = out.get("out_control_dropped", 0) + out.get("out_trimmed_dropped", 0) + out["queue_drops_high"]
     return data, _sum(out, "out_trimmed", *HIGH_THROUGH) - dropped
 
 

@@ -45,6 +45,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
         "fabric.port_rate": format_rate(shape.port_rate_bps),
         "fabric.rtt": format_duration(shape.rtt_ns),
         **{f"endpoint.{key}": value for key, value in scenario.endpoint.written().items()},
+        **{f"trimming.{key}": whole_value(value) for key, value in scenario.trimming.written().items()},
         WORLD: scenario.world.value,
         "transport": scenario.transport,
         "routing": scenario.routing,

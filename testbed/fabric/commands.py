@@ -22,8 +22,6 @@ from mrc_testbed.topos.plan import SID_DEVICE, Host, Interface, Plan, Route, Rou
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape, burst_bytes
 
 MTU = 9000
-DSCP_CONTROL = 46
-"""SACK, NACK, Transport ACK, probes (docs/switch.md, "Classes": the value is an operator's choice)."""
 CLASS_CONTROL = "1:10"
 CLASS_DATA = "1:20"
 STAB_OVERHEAD_BYTES = 1
@@ -185,7 +183,7 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
         yield from class_lines("add", own.name, plan.shape.port_rate_bps)
         if not options.port_program:  # which sets the class of each packet itself
-            yield _control_filter(own.name)
+            yield _control_filter(own.name, options.marks.control)
         yield from _leaves(own.name, plan.shape, options, is_host)
 
 
@@ -204,9 +202,9 @@ def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
     yield f"{head} 1:1 classid {CLASS_DATA} htb rate {rate - control}bit prio 1 {tail}"
 
 
-def _control_filter(device: str) -> str:
+def _control_filter(device: str, dscp: int) -> str:
     # IPv6 begins with version(4), traffic class(8): DSCP is under mask 0x0fc0 of the first 16 bits.
-    match = f"match u16 0x{DSCP_CONTROL << 6:04x} 0x0fc0 at 0"
+    match = f"match u16 0x{dscp << 6:04x} 0x0fc0 at 0"
     return f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"
 
 

@@ -30,6 +30,7 @@ _SIGNATURES: tuple[tuple[str, object, list[object]], ...] = (
     ("bpf_object__find_map_by_name", c_void_p, [c_void_p, c_char_p]),
     ("bpf_object__find_program_by_name", c_void_p, [c_void_p, c_char_p]),
     ("bpf_map__set_max_entries", c_int, [c_void_p, c_uint32]),
+    ("bpf_map__set_initial_value", c_int, [c_void_p, c_char_p, c_size_t]),
     ("bpf_map__value_size", c_uint32, [c_void_p]),
     ("bpf_map__fd", c_int, [c_void_p]),
     ("bpf_program__fd", c_int, [c_void_p]),
@@ -55,6 +56,11 @@ class BpfObject:
     def map_value_bytes(self, name: str) -> int:
         """Size of one value of a map."""
         return int(self._library.bpf_map__value_size(self._map(name)))
+
+    def set_constants(self, values: bytes) -> None:
+        """Write what the program has as constants (its section .rodata), before it is loaded. Raises FabricError."""
+        if self._library.bpf_map__set_initial_value(self._map(".rodata"), values, len(values)):
+            raise self._refused(f"its constants are not {len(values)} bytes long")
 
     def load(self, entries: Mapping[str, int]) -> None:
         """Size the maps and load everything into the kernel. Raises FabricError if it refuses."""

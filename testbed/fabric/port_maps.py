@@ -10,6 +10,7 @@ import os
 import struct
 import time
 
+from mrc_testbed.testbed.switching.classes import DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
 from mrc_testbed.testbed.switching.port_rules import RULE, RULES, PortRule
 from mrc_testbed.testbed.switching.thresholds import PortLevels
@@ -21,6 +22,7 @@ COUNTS = struct.Struct("32Q")
 LATENESS = struct.Struct("3Q")
 _LAST_AT = 16
 """Of `last_ns` in it."""
+SETTINGS = struct.Struct("6BH")
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
@@ -53,6 +55,12 @@ class SharedArray:
     def at(self, key: int) -> int:
         """Offset of the value of `key` in `memory`."""
         return key * self._step
+
+
+def settings_entry(marks: DscpMarks, trimming: TrimRules) -> bytes:
+    """What an operator chooses, for all ports: `struct settings` of bpf/packets.h."""
+    dscps = marks.control, marks.data, marks.retransmission, trimming.dscp, trimming.dscp_last_hop
+    return SETTINGS.pack(*dscps, trimming.first, trimming.size_bytes)
 
 
 def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int, late_ns: int) -> bytes:

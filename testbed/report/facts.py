@@ -26,6 +26,7 @@ from mrc_testbed.testbed.report.transport_words import settings_words, transport
 from mrc_testbed.testbed.scenario import Entry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
+from mrc_testbed.testbed.scenario.text.keys import value_text
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.topos.shape import MIN_RATE_BPS
 from mrc_testbed.topos.units import plural
@@ -242,9 +243,15 @@ def network_line(record: RunRecord) -> str:
         else "base RTT not measured"
     )
     ports = str(record.environment.get("switch_ports_by") or "unknown")
-    return (
-        f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}; {base}; switch ports: {ports}"
-    )
+    made = f"T {amount(Dimension.TIME, record.scenario.shape().rtt_ns)} made by {made_by}"
+    return f"{made}; {base}; switch ports: {ports}{_trimming_words(record)}"
+
+
+def _trimming_words(record: RunRecord) -> str:
+    """What is not usual of how switches trim; empty where nothing is, or nothing can be trimmed."""
+    changed = record.scenario.trimming.changed() if record.scenario.transport.can_be_trimmed else {}
+    told = ", ".join(f"{key} {value_text(value)}" for key, value in changed.items())
+    return f", trimming: {told}" if told else ""
 
 
 def rootless_line(record: RunRecord) -> str:

@@ -64,6 +64,7 @@ def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOpt
         capabilities.require_port_program(found, scenario.needs_port_program)
     if scenario.routing is not Routing.SRV6:
         options = _choosing(options, scenario, found)
+    options = replace(options, marks=scenario.dscp_marks, trimming=scenario.trimming.rules())
     switch = scenario.fabric.switch
     if switch.use == "plain":
         return replace(options, switch_ports="plain shaper")

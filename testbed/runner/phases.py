@@ -96,6 +96,7 @@ class Phases:
             "scenario_file": job.scenario.file,
             "expect_lines": [job.scenario.line_of("expect", index) for index in range(len(job.scenario.expect))],
             "endpoint": job.scenario.endpoint.written(),
+            **({"trimming": job.scenario.trimming.written()} if job.scenario.transport.can_be_trimmed else {}),
             **({"flow_bytes": PLACED_BYTES} if job.scenario.job.flows else {}),
             **plugin_records(job.scenario),
             **program_records(job.scenario, job.folder),

@@ -44,6 +44,8 @@ def configuration(
         "delay_ns": options.one_way_delay_ns(shape) if options.delay == "endpoint" else 0,
         "port_program": options.port_program,
         "switches_trim": options.port_program,
+        "dscp_trimmed": options.trimming.dscp,
+        "dscp_trimmed_last_hop": options.trimming.dscp_last_hop,
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
         "speed": shape.speed,

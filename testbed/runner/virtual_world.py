@@ -40,6 +40,8 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
         delay="endpoint" if scenario.shape().rtt_ns else "none",
         switch_ports="port program",
         thresholds=scenario.port_thresholds(),
+        marks=scenario.dscp_marks,
+        trimming=scenario.trimming.rules(),
         pause=scenario.pause_thresholds(),
         ecmp_hash=scenario.ecmp.hash,
         hash_seed=scenario.hash_seed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 
@@ -46,7 +47,7 @@ class FabricOptions:
     (testbed/fabric/delay.py), for protocols that it speaks itself.
 
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
-    the port program only.
+    the port program only, and so does `trimming`. `marks`: by which DSCPs ports tell packets apart.
 
     `pause`: ports pause each other and drop nothing (PFC), as virtual ones alone can; `thresholds` do not count then.
 
@@ -68,6 +69,8 @@ class FabricOptions:
     delay: Literal["netem", "endpoint", "nfqueue", "none"]
     switch_ports: Literal["port program", "plain shaper"] = "plain shaper"
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
+    marks: DscpMarks = USUAL_MARKS
+    trimming: TrimRules = USUAL_TRIMMING
     pause: PauseThresholds | None = None
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
     hash_seed: int | None = None

@@ -25,9 +25,10 @@ class PortCounts:
     Data are packets with payload of the transport, `trimmed` those a switch has cut, `control` those without payload
     (of MRC by their DSCP), `other` the rest: ping, multicast, and TCP in a fabric of SRv6. At egress of a switch port
     (that of a host counts nothing, all `out_` are 0): out_data = out_passed + out_trimmed + out_dropped, and out_marked
-    is a part of out_passed. Of control packets only those of TCP wait with data and can be dropped with them
-    (`out_control_dropped`, a part of `out_control`). At ingress, `in_X` is all that arrived of a class, `in_X_dropped`
-    what rules dropped of it. Bytes are frames as they came to the port.
+    is a part of out_passed. Packets that were trimmed before can be dropped only where they wait with data
+    (`out_trimmed_dropped`, a part of `out_trimmed_through`). Of control packets only those of TCP wait with data and
+    can be dropped with them (`out_control_dropped`, a part of `out_control`). At ingress, `in_X` is all that arrived of
+    a class, `in_X_dropped` what rules dropped of it. Bytes are frames as they came to the port.
     """
 
     out_data: int
@@ -36,6 +37,7 @@ class PortCounts:
     out_trimmed: int
     out_dropped: int
     out_trimmed_through: int
+    out_trimmed_dropped: int
     out_control: int
     out_control_dropped: int
     out_other: int
@@ -99,14 +101,15 @@ def _bytes(row: Sequence[int]) -> tuple[int, int]:
 
 
 def _egress(row: Sequence[int]) -> tuple[int, ...]:
-    data, control, other = _of(row, DATA), _of(row, CONTROL), _of(row, OTHER)
+    data, trimmed, control, other = (_of(row, kind) for kind in (DATA, TRIMMED, CONTROL, OTHER))
     return (
         sum(data),
         data[PASSED] + data[CHANGED],
         data[CHANGED],
         data[CUT],
         data[DROPPED],
-        sum(_of(row, TRIMMED)),
+        sum(trimmed),
+        trimmed[DROPPED],
         sum(control),
         control[DROPPED],
         sum(other),

@@ -59,7 +59,8 @@ class VirtualFabric:
         self.options = options
         self.unplanned: Collection[Unplanned] = ()
         self._scheduler = scheduler
-        self._headers: Headers = MrcHeaders() if plan.routing is Routing.SRV6 else PlainHeaders()
+        kind = MrcHeaders if plan.routing is Routing.SRV6 else PlainHeaders
+        self._headers: Headers = kind(options.marks, options.trimming)
         self.pause_rules = None if options.pause is None else _pause_rules(plan, options.pause)
         """Of all ports, where they pause each other."""
         self._ports = _make_ports(plan, options, self.pause_rules, self._headers, scheduler, seed)

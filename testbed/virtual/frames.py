@@ -46,16 +46,19 @@ class Frames:
 
     def leaving(self, port: Port, packet: VirtualPacket, most_bytes: int = _WHOLE) -> bytes:
         """The first bytes of a packet as it leaves by a port."""
-        way, size = packet.way, len(packet.data) + _UDP.size
+        way, sent = packet.way, packet.sent or (len(packet.data), packet.traffic_class)
+        size = sent[0] + _UDP.size
         headers = self._known.get((way, port))
         if headers is None:
             headers = self._known[way, port] = self._headers(port, way, packet.hop)
         ethernet, first, inner = headers
-        word = _VERSION | packet.traffic_class << 20 | way.flow_label
         ports = _UDP.pack(way.source_port, UDP_PORT, size, 0)
-        parts = [_IPV6.pack(word, size, inner or first), ports]
+        outermost = _word(packet.traffic_class, way)
         if inner:
-            parts.insert(0, _IPV6.pack(word, size + _IPV6.size, first))
+            parts = [_IPV6.pack(outermost, size + _IPV6.size, first), _IPV6.pack(_word(sent[1], way), size, inner)]
+        else:
+            parts = [_IPV6.pack(outermost, size, first)]
+        parts.append(ports)
         above = ethernet + b"".join(parts)
         return (above + packet.data[: max(0, most_bytes - len(above))])[:most_bytes]
 
@@ -78,6 +81,11 @@ class Frames:
         segments = usid.Segments(way.plane, source.group, t1, destination.group, destination.downlink)
         left = usid.split_container(usid.outer_address(segments))[switches:]
         return source.address, usid.container(left), usid.inner_address(destination.index, path)
+
+
+def _word(traffic_class: int, way: VirtualWay) -> int:
+    """The first word of an IPv6 header."""
+    return _VERSION | traffic_class << 20 | way.flow_label
 
 
 def _rest(following: int, hops: int, source: str, destination: str) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED, CONTROL))
 """Where the verdicts on a class begin in the counts of a port."""
-_DSCP_CONTROL = bth.CLASS_CONTROL >> 2
-_TRIMMABLE = frozenset({wire.CLASS_TRIMMABLE >> 2, wire.CLASS_TRIMMABLE_RETX >> 2})
 
 
 def _mrc_header_bytes(opcode: int) -> int:
@@ -57,9 +56,10 @@ class VirtualWay:
 
 class VirtualPacket:
     """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
-    the number of ports that it has left by."""
+    the number of ports that it has left by. `sent`: bytes and traffic class that its headers still claim, where a
+    switch trimmed it and left them alone."""
 
-    __slots__ = ("data", "high", "hop", "ports", "row", "size_bytes", "traffic_class", "way")
+    __slots__ = ("data", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
 
     def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
         self.way = way
@@ -70,17 +70,15 @@ class VirtualPacket:
         self.row = row
         self.high = high
         self.hop = 0
-
-
-def _trimmed_bytes(packet: VirtualPacket) -> int:
-    left = _MRC_HEADER_BYTES[packet.data[0]] if packet.traffic_class >> 2 in _TRIMMABLE else 0
-    return left if left < len(packet.data) else 0
+        self.sent: tuple[int, int] | None = None
 
 
 class Headers(Protocol):
-    """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload."""
+    """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload. `rules`: how they
+    trim."""
 
     frame_bytes: int
+    rules: TrimRules
 
     def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
         """Row and priority of what a host sends."""
@@ -92,18 +90,31 @@ class Headers(Protocol):
         """The bytes of the UDP payload that may be corrupted: those of which only the ICRC can tell."""
 
 
-class MrcHeaders:
+class _Trimmable:
+    """What packets of MRC have in common: data may be trimmed, if their DSCP allows it."""
+
+    def __init__(self, frame_bytes: int, marks: DscpMarks, rules: TrimRules) -> None:
+        self.frame_bytes = frame_bytes
+        self.rules = rules
+        self._control = marks.control
+        self._trimmable = marks.trimmable
+        self._left = [rules.left_bytes(frame_bytes, size) if size else 0 for size in _MRC_HEADER_BYTES]
+
+    def bare_bytes(self, packet: VirtualPacket) -> int:
+        """What trimming leaves, if the DSCP and the opcode allow it and something is left to cut off."""
+        left = self._left[packet.data[0]] if packet.traffic_class >> 2 in self._trimmable else 0
+        return left if left < len(packet.data) else 0
+
+
+class MrcHeaders(_Trimmable):
     """Ethernet, two IPv6 headers and UDP: the class is that of the DSCP, and data may be trimmed."""
 
-    frame_bytes = 14 + 40 + 40 + 8
+    def __init__(self, marks: DscpMarks = USUAL_MARKS, rules: TrimRules = USUAL_TRIMMING) -> None:
+        super().__init__(14 + 40 + 40 + 8, marks, rules)
 
     def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
         """By the DSCP; hosts send no trimmed packets."""
-        return (CONTROL_ROW, True) if traffic_class >> 2 == _DSCP_CONTROL else (DATA_ROW, False)
-
-    def bare_bytes(self, packet: VirtualPacket) -> int:
-        """All headers, if the DSCP and the opcode allow it and something is left to cut off."""
-        return _trimmed_bytes(packet)
+        return (CONTROL_ROW, True) if traffic_class >> 2 == self._control else (DATA_ROW, False)
 
     def payload(self, packet: VirtualPacket) -> range:
         """All but headers and ICRC."""
@@ -111,21 +122,18 @@ class MrcHeaders:
         return range(start, len(packet.data) - bth.ICRC_BYTES) if start else range(0)
 
 
-class PlainHeaders:
+class PlainHeaders(_Trimmable):
     """Ethernet, IPv6 and UDP: the class is that of the opcode, of RoCE or MRC, the priority that of the DSCP. Data of
     MRC may be trimmed."""
 
-    frame_bytes = rc.FRAME_BYTES
+    def __init__(self, marks: DscpMarks = USUAL_MARKS, rules: TrimRules = USUAL_TRIMMING) -> None:
+        super().__init__(rc.FRAME_BYTES, marks, rules)
 
     def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
         """By the opcode; control packets go first if they ask for it."""
         if data[0] <= rc.WRITE_ONLY_IMM or _MRC_HEADER_BYTES[data[0]]:
             return DATA_ROW, False
-        return CONTROL_ROW, traffic_class >> 2 == _DSCP_CONTROL
-
-    def bare_bytes(self, packet: VirtualPacket) -> int:
-        """All headers of a packet of MRC, if the DSCP allows it and something is left to cut off."""
-        return _trimmed_bytes(packet)
+        return CONTROL_ROW, traffic_class >> 2 == self._control
 
     def payload(self, packet: VirtualPacket) -> range:
         """What is past all headers that a packet may have, but for the ICRC."""

@@ -20,7 +20,6 @@ from math import gcd
 from random import Random
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
@@ -239,11 +238,13 @@ class Port:
         return self._random.getrandbits(16) * (high_ns - low_ns) < (backlog_ns - low_ns) << 16
 
     def _trim(self, packet: VirtualPacket, bare_bytes: int) -> None:
-        dscp = wire.DSCP_TRIMMED_LASTHOP if self._limits.levels.last_hop else wire.DSCP_TRIMMED
-        packet.traffic_class = dscp << 2 | packet.traffic_class & bth.ECN_MASK
+        rules = self._headers.rules
+        if not rules.rewrite_length:
+            packet.sent = len(packet.data), packet.traffic_class
+        packet.traffic_class = rules.mark(self._limits.levels.last_hop) << 2 | packet.traffic_class & bth.ECN_MASK
         packet.data = packet.data[:bare_bytes]
         packet.size_bytes = self._headers.frame_bytes + bare_bytes
-        packet.row, packet.high = TRIMMED_ROW, True
+        packet.row, packet.high = TRIMMED_ROW, rules.first
 
     def _lose(self, packet: VirtualPacket) -> None:
         """A port without carrier counts what it is given, as the port program does; one that is down is no way."""

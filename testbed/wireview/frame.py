@@ -111,7 +111,7 @@ def _looks_like_mrc(payload: memoryview) -> bool:
 def _frame(record: Record, outermost: int, inner: int, udp: int) -> Frame:
     """From where the IPv6 headers and the UDP header begin."""
     frame = record.frame
-    end = outermost + _IPV6_BYTES + _word(frame, outermost + 4)
+    end = min(outermost + _IPV6_BYTES + _word(frame, outermost + 4), record.wire_bytes)
     claimed = udp + _word(frame, udp + 4)
     there = min(claimed, end)
     return Frame(

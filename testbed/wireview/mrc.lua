@@ -296,10 +296,15 @@ local function trimmed_bytes(tvb)
   return length and math.max(0, length.value - 8 - tvb:reported_len()) or 0
 end
 
--- Or all lengths, as ours do: then the DSCP says it, and nothing follows the headers.
-local function is_bare(tvb, headers)
+-- Or all lengths, as ours do: then the DSCP says it.
+local function says_trimmed()
   local dscp = ipv6_dscp()
-  return dscp and DSCP_TRIMMED[dscp.value] and tvb:reported_len() <= headers
+  return dscp and DSCP_TRIMMED[dscp.value]
+end
+
+-- What must be there of a data packet: a switch may cut within RETH, and leave what a NACK is made of.
+local function least_data(tvb)
+  return data_headers(tvb) - (says_trimmed() and RETH or 0)
 end
 
 local function add_payload(tvb, tree, start, pad)
@@ -317,6 +322,11 @@ local function add_data(tvb, tree, opcode)
   tree:add(F.message, tvb(14, 2))
   if has_timestamp(tvb) then add_timestamp(tree, tvb(16, 4)) end
   local start = data_headers(tvb)
+  if tvb:len() < start then
+    tree:add(F.trimmed, true):set_generated()
+    tree:add_proto_expert_info(E.trimmed)
+    return string.format("PSN %d msg %d TRIMMED", tvb(9, 3):uint(), tvb(14, 2):uint())
+  end
   tree:add(F.address, tvb(start - 16, 8))
   tree:add(F.rkey, tvb(start - 8, 4))
   tree:add(F.length, tvb(start - 4, 4))
@@ -327,7 +337,7 @@ local function add_data(tvb, tree, opcode)
     start = start + 4
   end
   local missing = trimmed_bytes(tvb)
-  local trimmed = missing > 0 or is_bare(tvb, start)
+  local trimmed = missing > 0 or says_trimmed()
   tree:add(F.trimmed, trimmed):set_generated()
   if not trimmed then
     add_payload(tvb, tree, start, tvb(1, 1):bitfield(2, 2))
@@ -358,7 +368,7 @@ function mrc.dissector(tvb, pinfo, root)
   if not name then return roce and roce:call(tvb, pinfo, root) or 0 end
   pinfo.cols.protocol = "MRC"
   local tree = root:add(mrc, tvb())
-  if tvb:len() < BTH or tvb:len() < (FIXED_SIZE[opcode] and FIXED_SIZE[opcode] - ICRC or data_headers(tvb)) then
+  if tvb:len() < BTH or tvb:len() < (FIXED_SIZE[opcode] and FIXED_SIZE[opcode] - ICRC or least_data(tvb)) then
     tree:add_proto_expert_info(E.short)
     pinfo.cols.info = name .. " cut short"
     return tvb:len()
@@ -381,7 +391,7 @@ mrc:register_heuristic("udp", function(tvb, pinfo, root)
   if tvb:len() < BTH + ICRC or not OPCODES[tvb(0, 1):uint()] then return false end
   if tvb(1, 1):bitfield(4, 4) ~= 0 or tvb(2, 2):uint() ~= 0xFFFF then return false end
   local fixed = FIXED_SIZE[tvb(0, 1):uint()]
-  if fixed and tvb:reported_len() ~= fixed or not fixed and tvb:reported_len() < data_headers(tvb) then return false end
+  if fixed and tvb:reported_len() ~= fixed or not fixed and tvb:reported_len() < least_data(tvb) then return false end
   mrc.dissector(tvb, pinfo, root)
   return true
 end)

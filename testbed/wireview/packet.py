@@ -73,7 +73,7 @@ def _parsed(frame: Frame) -> Packet | bth.Refusal | Foreign:
         return _parse_roce(frame)
     if frame.cut and not _has_data_headers(view):
         return Foreign.SHORT
-    incomplete = frame.trimmed or frame.cut or _is_bare(frame)
+    incomplete = frame.trimmed or frame.cut or _was_corrected(frame)
     refusal = wire.check_trimmed(view) if incomplete else wire.check(view, _has_icrc(view))
     if refusal and refusal not in _MARKED:
         return refusal
@@ -100,12 +100,11 @@ def _has_data_headers(view: memoryview) -> bool:
     return len(view) >= wire.data_header_bytes(view)
 
 
-def _is_bare(frame: Frame) -> bool:
-    """Did a switch leave nothing behind the headers, and correct the lengths?"""
+def _was_corrected(frame: Frame) -> bool:
+    """Did a switch trim a data packet and correct the lengths? How much is gone nobody can tell then."""
     view = frame.payload
-    if frame.trimmed or not frame.says_trimmed or not _has_data_headers(view):
-        return False
-    return len(view) <= wire.data_header_bytes(view) + bth.IMMEDIATE_BYTES * (view[0] in bth.HAS_IMMEDIATE)
+    is_data = len(view) >= bth.BTH_BYTES and view[0] <= wire.LAST_DATA_OPCODE
+    return frame.says_trimmed and is_data and not frame.trimmed
 
 
 def _has_icrc(view: memoryview) -> bool:
@@ -114,9 +113,11 @@ def _has_icrc(view: memoryview) -> bool:
 
 
 def _data(view: memoryview, frame: Frame) -> FieldValues:
+    corrected = _was_corrected(frame)
+    if len(view) < wire.data_header_bytes(view):
+        return _without_reth(view)
     opcode, pad, _, qpn, bits_psn, rqmsn, msn, stamp, _, address, rkey, length = wire.parse_data(view)
     start, end = wire.payload_bounds(len(view) + frame.trimmed + frame.cut, opcode, pad, bits_psn)
-    bare = _is_bare(frame)
     values: FieldValues = {
         "qp": qpn & bth.QPN_MASK,
         "psn": bits_psn & bth.PSN_MASK,
@@ -127,14 +128,30 @@ def _data(view: memoryview, frame: Frame) -> FieldValues:
         "address": address,
         "rkey": rkey,
         "write_bytes": length,
-        "payload_bytes": 0 if bare else end - start,
-        "trimmed": bare or bool(frame.trimmed),
+        "payload_bytes": max(len(view) - start, 0) if corrected else end - start,
+        "trimmed": corrected or bool(frame.trimmed),
     }
     if bits_psn & wire.TIMESTAMP:
         values["timestamp"] = stamp
     if opcode in bth.HAS_IMMEDIATE and len(view) >= wire.data_header_bytes(view) + bth.IMMEDIATE_BYTES:
         values["immediate"] = wire.parse_immediate(view)
     return values
+
+
+def _without_reth(view: memoryview) -> FieldValues:
+    """Of a data packet that a switch cut within its headers: what a NACK is made of."""
+    bits_psn, stamp = wire.read_trimmed(view)
+    values: FieldValues = {
+        "qp": wire.destination_qpn(view),
+        "psn": bits_psn & bth.PSN_MASK,
+        "message": view[14] << 8 | view[15],
+        "immediate_message": view[12] << 8 | view[13],
+        "rtx": bool(bits_psn & wire.RETRANSMISSION),
+        "ack_request": bool(bits_psn & bth.ACK_REQUEST),
+        "payload_bytes": 0,
+        "trimmed": True,
+    }
+    return values | ({"timestamp": stamp} if bits_psn & wire.TIMESTAMP else {})
 
 
 def _sack(view: memoryview, _: Frame) -> FieldValues:

@@ -15,12 +15,22 @@ import pytest
 from mrc_testbed.hosts import udp
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import EndpointConfig
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program
-from mrc_testbed.testbed.fabric.port_maps import SharedArray, SharedRules, port_counts, port_entry, port_hits
+from mrc_testbed.testbed.fabric.port_maps import (
+    SETTINGS,
+    SharedArray,
+    SharedRules,
+    port_counts,
+    port_entry,
+    port_hits,
+    settings_entry,
+)
 from mrc_testbed.testbed.fabric.port_program import late_ns
 from mrc_testbed.testbed.switching import port_counts as layout
 from mrc_testbed.testbed.switching import port_rules
+from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules, least_trim_bytes
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes, program_queue_bytes
 from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleTable, as_seen_by_program
@@ -55,12 +65,6 @@ def enum(name: str) -> dict[str, int]:
         ("STAB_OVERHEAD", commands.STAB_OVERHEAD_BYTES),
         ("COST_SHIFT", port_maps.COST_SHIFT),
         ("RULES", port_rules.RULES),
-        ("DSCP_TRIMMABLE", wire.CLASS_TRIMMABLE >> 2),
-        ("DSCP_TRIMMABLE_RETX", wire.CLASS_TRIMMABLE_RETX >> 2),
-        ("DSCP_TRIMMED", wire.DSCP_TRIMMED),
-        ("DSCP_TRIMMED_LASTHOP", wire.DSCP_TRIMMED_LASTHOP),
-        ("DSCP_CONTROL", bth.CLASS_CONTROL >> 2),
-        ("DSCP_CONTROL", commands.DSCP_CONTROL),
         ("ECN_MASK", bth.ECN_MASK),
         ("ECN_CE", bth.ECN_CE),
         ("FIRST_DATA_OPCODE", bth.WRITE_FIRST),
@@ -72,6 +76,26 @@ def enum(name: str) -> dict[str, int]:
 )
 def test_the_program_and_the_testbed_use_the_same_numbers(name: str, value: int) -> None:
     assert int(DEFINES[name], 0) == value
+
+
+def test_ports_and_endpoints_have_the_same_usual_dscps() -> None:
+    config = EndpointConfig(host=0, planes=1, udp_port=1, rtt_ns=1, port_rate_bps=1)
+    sent = config.dscp_data, config.dscp_retransmission, config.dscp_no_trim, config.dscp_control
+    assert DscpMarks(*sent) == USUAL_MARKS
+    assert (config.dscp_trimmed, config.dscp_trimmed_last_hop) == (USUAL_TRIMMING.dscp, USUAL_TRIMMING.dscp_last_hop)
+    assert least_trim_bytes(0) == wire.STAMPED_BYTES
+
+
+def test_what_an_operator_chooses_is_written_in_the_order_of_the_program() -> None:
+    found = re.search(r"struct settings settings = {([^}]*)}", SOURCE)
+    assert found
+    assert settings_entry(USUAL_MARKS, USUAL_TRIMMING) == SETTINGS.pack(*map(int, found[1].split(",")))
+    fields = re.search(r"struct settings {([^}]*)}", SOURCE)
+    assert fields
+    names = re.findall(r"(\w+)[,;]", re.sub(r"/\*.*?\*/", "", fields[1]))
+    chosen = {"control": 3, "data": 1, "retransmission": 2, "trimmed": 48, "trimmed_last_hop": 49}
+    entry = settings_entry(DscpMarks(1, 2, 0, 3), TrimRules(256, 48, 49, first=False))
+    assert dict(zip(names, SETTINGS.unpack(entry), strict=True)) == {**chosen, "trimmed_first": 0, "trim_bytes": 256}
 
 
 def test_opcodes_with_an_immediate_and_htb_classes_agree() -> None:
@@ -105,8 +129,10 @@ def test_enums_agree() -> None:
 def test_map_values_have_the_size_that_python_reads(plain: bool) -> None:
     loaded = libbpf.BpfObject(port_object.object_file(plain))
     sizes = {name: loaded.map_value_bytes(name) for name in port_maps.VALUE_BYTES}
+    constants = loaded.map_value_bytes(".rodata")
     loaded.close()
     assert sizes == port_maps.VALUE_BYTES
+    assert constants == SETTINGS.size
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang: make setup")
@@ -254,7 +280,7 @@ def test_a_port_holds_its_levels_as_times_at_its_rate() -> None:
 
 def test_ports_of_every_rate_fit_64_bits() -> None:
     levels = PortThresholds().in_bytes(10**9, last_hop=True)
-    for rate in (100_000, 100_000_000_000):
+    for rate in (100_000, 800_000_000_000):
         cost = port_maps.PORT.unpack(port_entry(levels, rate, 0, 0))[0]
         assert cost > 0
         assert cost * 9215 < 1 << 64
@@ -275,6 +301,7 @@ def test_counts_are_named_by_class_and_verdict() -> None:
     assert (counts.out_data, counts.out_passed, counts.out_marked) == (1111, 11, 10)
     assert (counts.out_trimmed, counts.out_dropped) == (100, 1000)
     assert (counts.out_trimmed_through, counts.out_control) == (1111 * 10**4, 1111 * 10**8)
+    assert counts.out_trimmed_dropped == 10**7
     assert (counts.out_other, counts.out_other_marked, counts.out_other_dropped) == (1111 * 10**12, 10**13, 10**15)
     assert counts.out_bytes == 2 * sum(numbers)
     assert counts.out_dropped_bytes == 2 * (10**3 + 10**7 + 10**11 + 10**15)

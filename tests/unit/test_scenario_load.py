@@ -268,8 +268,8 @@ def test_the_settings_of_the_endpoint_as_they_are_written_and_as_they_are_told()
         "ev_min_active": 2,
         "trim_nack": False,
     }
-    again = "".join(f"  {key}: {value}\n" for key, value in endpoint.written().items())
-    assert load_scenario_text(f"{MINIMAL}endpoint:\n{again}").endpoint.written() == endpoint.written()
+    again = [f"endpoint.{key}={value}" for key, value in endpoint.written().items()]
+    assert load_scenario_text(MINIMAL, overrides=again).endpoint.written() == endpoint.written()
 
 
 def test_smaller_packets_take_longer_and_carry_less() -> None:

@@ -16,7 +16,7 @@ from tests.unit.virtual_stage import OPTIONS, Stage
 
 @pytest.mark.parametrize("burst", [*BURSTS, *PLAIN_BURSTS], ids=lambda burst: f"{'plain: ' * burst.plain}{burst.name}")
 def test_a_port_marks_trims_and_drops_what_the_table_says(burst: Burst) -> None:
-    options = replace(OPTIONS, thresholds=burst.thresholds)
+    options = replace(OPTIONS, thresholds=burst.thresholds, trimming=burst.trimming, marks=burst.dscps)
     stage = Stage(options=options, routing=Routing.ECMP_STATIC if burst.plain else Routing.SRV6)
     stage.fabric.set_rate(burst.link, burst.rate_bps)
     destination = stage.plain_to("h0", "h2", uplink=0) if burst.plain else stage.to("h0", "h2")

@@ -251,9 +251,14 @@ def test_the_icrc_finds_any_changed_byte(payload, at, flip):
     assert wire.check(buffer[:size], True) is not None
 
 
-def test_a_trimmed_packet_needs_its_headers_only():
-    assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:36])) is None
-    assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:35])) is bth.Refusal.TOO_SHORT
-    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:32])) is None
-    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:31])) is bth.Refusal.TOO_SHORT
+def test_a_trimmed_packet_needs_what_a_nack_is_made_of():
+    """RETH may be missing: 128 bytes from Ethernet on end at its seventh byte."""
+    for kept in (36, 26, 20):
+        view = memoryview(GOLDEN_DATA_ONLY_IMM[:kept])
+        assert wire.check_trimmed(view) is None
+        assert wire.read_trimmed(view) == wire.read_stamped(memoryview(GOLDEN_DATA_ONLY_IMM))[2:6:3]
+    assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:19])) is bth.Refusal.TOO_SHORT
+    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:16])) is None
+    assert wire.read_trimmed(memoryview(GOLDEN_UNSTAMPED[:16])) == (wire.parse_data(memoryview(GOLDEN_UNSTAMPED))[4], 0)
+    assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:15])) is bth.Refusal.TOO_SHORT
     assert wire.check_trimmed(memoryview(GOLDEN_SACK)) is bth.Refusal.UNKNOWN_OPCODE

@@ -31,7 +31,7 @@ static __always_inline enum class class_of(const struct headers *h)
 	if (!encapsulated(h))
 		return OTHER;
 	dscp = traffic_class(&h->outer) >> 2;
-	if (dscp == DSCP_CONTROL)
+	if (dscp == settings.control)
 		return CONTROL;
 	if (is_trimmed(dscp))
 		return TRIMMED;
@@ -46,7 +46,7 @@ static __always_inline bool is_high(const struct headers *h)
 
 static __always_inline bool goes_first(const struct arrival *a)
 {
-	return a->class == CONTROL || a->class == TRIMMED;
+	return a->class == CONTROL || (a->class == TRIMMED && settings.trimmed_first);
 }
 
 /* Class, ECN and what trimming would leave. */
@@ -67,7 +67,6 @@ static __always_inline void mark(struct headers *h)
 
 static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop)
 {
-	__u8 dscp = last_hop ? DSCP_TRIMMED_LASTHOP : DSCP_TRIMMED;
 	struct headers *h;
 
 	if (bpf_skb_change_tail(skb, bare, 0))
@@ -75,8 +74,8 @@ static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop
 	h = headers_of(skb);
 	if (!h)
 		return -1;
-	set_traffic_class(&h->outer, dscp << 2 | (traffic_class(&h->outer) & ECN_MASK));
-	set_traffic_class(&h->inner, dscp << 2 | (traffic_class(&h->inner) & ECN_MASK));
+	set_traffic_class(&h->outer, trimmed_class(traffic_class(&h->outer), last_hop));
+	set_traffic_class(&h->inner, trimmed_class(traffic_class(&h->inner), last_hop));
 	put16(h->outer.length, bare - 14 - 40);
 	put16(h->inner.length, bare - 14 - 40 - 40);
 	put16(h->udp_length, bare - 14 - 40 - 40);

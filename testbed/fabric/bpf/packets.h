@@ -9,23 +9,26 @@
 #include <bpf/bpf_helpers.h>
 
 #define ROCE_PORT 4791
-#define DSCP_CONTROL 46
 #define ECN_MASK 3
 #define ECN_CE 3
 #define IMMEDIATE_BYTES 4
 #define ICRC_BYTES 4
 
 /* Data packets of MRC, whose payload a switch may cut off. */
-#define DSCP_NO_TRIM 0
-#define DSCP_TRIMMABLE 4
-#define DSCP_TRIMMABLE_RETX 8
-#define DSCP_TRIMMED 12
-#define DSCP_TRIMMED_LASTHOP 16
 #define FIRST_DATA_OPCODE 0xC6
 #define LAST_DATA_OPCODE 0xCB
 #define OPCODE_LAST_IMM 0xC9
 #define OPCODE_ONLY_IMM 0xCB
 #define DATA_HEADER_BYTES 36 /* BTH, METH, TSETH, RETH */
+
+/* What an operator chooses. port_program.py writes it before the program is loaded, so the verifier knows it. */
+struct settings {
+	__u8 control, data, retransmission, trimmed, trimmed_last_hop; /* DSCPs */
+	__u8 trimmed_first; /* trimmed packets go before data; else they wait with them */
+	__u16 trim_bytes;   /* of a frame that was trimmed; 0: all its headers */
+};
+
+const volatile struct settings settings = {46, 4, 8, 12, 16, 1, 0};
 
 enum class { DATA, TRIMMED, CONTROL, OTHER, CLASSES };
 
@@ -78,7 +81,7 @@ static __always_inline void set_traffic_class(struct ip6 *ip, __u8 value)
 
 static __always_inline bool is_trimmed(__u8 dscp)
 {
-	return dscp == DSCP_TRIMMED || dscp == DSCP_TRIMMED_LASTHOP;
+	return dscp == settings.trimmed || dscp == settings.trimmed_last_hop;
 }
 
 static __always_inline bool is_mrc_data(__u8 opcode)
@@ -92,12 +95,18 @@ static __always_inline __u32 data_header_bytes(__u8 opcode)
 	return DATA_HEADER_BYTES + (opcode == OPCODE_LAST_IMM || opcode == OPCODE_ONLY_IMM ? IMMEDIATE_BYTES : 0);
 }
 
-/* Length of the frame without its payload; 0 if the packet cannot be trimmed. Without its payload one with a UDP
+/* The class and DSCP of a packet that is trimmed here. */
+static __always_inline __u8 trimmed_class(__u8 before, bool last_hop)
+{
+	return (last_hop ? settings.trimmed_last_hop : settings.trimmed) << 2 | (before & ECN_MASK);
+}
+
+/* Length of the frame when trimmed; 0 if the packet cannot be trimmed. Without its payload one with a UDP
    checksum would be thrown away by the receiver. */
 static __always_inline __u32 trimmed_length(__u8 dscp, __u8 opcode, const __u8 *checksum, __u32 headers, __u32 length)
 {
-	__u32 bare = headers + data_header_bytes(opcode);
-	bool allowed = dscp == DSCP_TRIMMABLE || dscp == DSCP_TRIMMABLE_RETX;
+	__u32 bare = settings.trim_bytes ? settings.trim_bytes : headers + data_header_bytes(opcode);
+	bool allowed = dscp == settings.data || dscp == settings.retransmission;
 
 	return allowed && is_mrc_data(opcode) && !get16(checksum) && length > bare ? bare : 0;
 }

@@ -68,12 +68,12 @@ static __always_inline bool is_high(const struct headers *h)
 		return false;
 	if (!of_host(h->ip.source))
 		return traffic_class(&h->ip) >> 2 == DSCP_ROUTING;
-	return class_of(h) == CONTROL && traffic_class(&h->ip) >> 2 == DSCP_CONTROL;
+	return class_of(h) == CONTROL && traffic_class(&h->ip) >> 2 == settings.control;
 }
 
 static __always_inline bool goes_first(const struct arrival *a)
 {
-	return a->high || a->class == TRIMMED;
+	return a->high || (a->class == TRIMMED && settings.trimmed_first);
 }
 
 static __always_inline void look_into(const struct headers *h, struct arrival *a)
@@ -94,7 +94,6 @@ static __always_inline void mark(struct headers *h)
 
 static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop)
 {
-	__u8 dscp = last_hop ? DSCP_TRIMMED_LASTHOP : DSCP_TRIMMED;
 	struct headers *h;
 
 	if (bpf_skb_change_tail(skb, bare, 0))
@@ -102,7 +101,7 @@ static __always_inline int trim(struct __sk_buff *skb, __u32 bare, bool last_hop
 	h = headers_of(skb);
 	if (!h)
 		return -1;
-	set_traffic_class(&h->ip, dscp << 2 | (traffic_class(&h->ip) & ECN_MASK));
+	set_traffic_class(&h->ip, trimmed_class(traffic_class(&h->ip), last_hop));
 	put16(h->ip.length, bare - 14 - 40);
 	put16(h->udp.length, bare - 14 - 40);
 	return 0;

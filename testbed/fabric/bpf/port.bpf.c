@@ -263,7 +263,7 @@ int port_egress(struct __sk_buff *skb)
 	count(counts, a.class, verdict, a.length);
 	if (verdict == DROPPED)
 		return TC_ACT_SHOT;
-	high = goes_first(&a) || verdict == TRIMMED_HERE;
+	high = goes_first(&a) || (verdict == TRIMMED_HERE && settings.trimmed_first);
 	cost = cost_ns(port, skb->len + STAB_OVERHEAD);
 	if (high)
 		admission.leaves_at_ns = pass_data(queue, a.at_ns, a.lead_ns, admission.wait_ns, cost);

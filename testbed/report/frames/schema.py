@@ -97,6 +97,7 @@ PORT_COUNTERS = _table(
     out_trimmed int? packets
     out_dropped int? packets
     out_trimmed_through int? packets
+    out_trimmed_dropped int? packets
     out_control int? packets
     out_control_dropped int? packets
     out_other int? packets

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from mrc_testbed.hosts.mrc.config import DEFAULT_ALGORITHM, DEFAULT_SELECTION
 from mrc_testbed.hosts.mrc.timing import MAX_TIMEOUT, TIMER_UNIT_NS
+from mrc_testbed.testbed.scenario.model.dscp import DscpSettings
+from mrc_testbed.testbed.scenario.model.presets import (
+    PRODUCTION,
+    PRODUCTION_TIMEOUT_NS,
+    USUAL_PRESET,
+    with_preset,
+)
 from mrc_testbed.testbed.scenario.text.denylist import DenialEntry
 from mrc_testbed.testbed.scenario.text.fields import (
     AUTO,
@@ -38,6 +45,9 @@ class EndpointSettings(Model):
 
     plugins: ClassVar[tuple[str, ...]] = ()
     """Names of those that have keys of their own: a field each (extended.py)."""
+    preset: Literal["testbed", "production"] = Field(
+        default=USUAL_PRESET, description="whose values keys have that are left out", examples=[PRODUCTION]
+    )
     payload_bytes: Payload = Field(
         default=4096,
         alias="payload",
@@ -66,7 +76,11 @@ class EndpointSettings(Model):
         default=7, ge=0, le=7, description="timeouts at a constant interval before it doubles", examples=[7]
     )
     exponential_tries: Whole = Field(
-        default=5, ge=0, le=25, description="timeouts at a doubling interval before the QP fails", examples=[5]
+        default=5,
+        ge=0,
+        le=25,
+        description="timeouts at a doubling interval before the QP fails; 25: it never does",
+        examples=[5],
     )
     reorder_ns: DurationOrAuto = _auto(
         "reorder_time", "what was sent so much before an arrived packet is lost; auto: from round trips", "20ms"
@@ -93,12 +107,20 @@ class EndpointSettings(Model):
     congestion_control: Algorithm = Field(
         default=DEFAULT_ALGORITHM, description="how many bytes a QP may have in flight", examples=[DEFAULT_ALGORITHM]
     )
+    dscp: DscpSettings = Field(
+        default_factory=DscpSettings, description="traffic classes of its packets", examples=["{data: 1, control: 3}"]
+    )
     icrc: Switchable = Field(
         default=False, description="compute and verify the ICRC of every packet", examples=["true"]
     )
     denylist: tuple[DenialEntry, ...] = Field(
         default=(), description="paths that carry no data in the whole run", examples=["[p1, p0-t1-2]"]
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, raw: Any) -> Any:
+        return with_preset(raw)
 
     @model_validator(mode="after")
     def _bounds(self) -> EndpointSettings:
@@ -125,15 +147,21 @@ class EndpointSettings(Model):
         """The code of the timeout: it lasts 1.024 us x 2^timeout. 0: from T."""
         return max((-(-self.timeout_ns // TIMER_UNIT_NS) - 1).bit_length(), 1) if self.timeout_ns else 0
 
+    @property
+    def keeps_timeout(self) -> bool:
+        """True where the timeout is that of hardware, which no scale makes shorter."""
+        return self.preset == PRODUCTION and self.timeout_ns == PRODUCTION_TIMEOUT_NS
+
     def settings(self) -> dict[str, Any]:
         """For `configure`, by the names of `EndpointConfig`; without those that follow something else."""
-        named = self.model_dump(exclude={"denylist", "timeout_ns", *self.plugins}, exclude_none=True)
-        return {**named, "timeout": self.timeout}
+        named = self.model_dump(exclude={"preset", "dscp", "denylist", "timeout_ns", *self.plugins}, exclude_none=True)
+        dscp = {f"dscp_{key}": value for key, value in self.dscp.model_dump().items()}
+        return {**named, **dscp, "timeout": self.timeout}
 
     def written(self) -> dict[str, str]:
         """Every key with its value as a scenario has it, but for `denylist`; `timeout` as it is kept. Of
         plugins the keys of those that are used."""
-        left_out = {"denylist", *self.plugins}
+        left_out = {"denylist", "dscp", *self.plugins}
         found = {key: value_text(value) for key, value in self.model_dump(by_alias=True, exclude=left_out).items()}
         found["payload"] = format_size(self.payload_bytes)
         lasting = {"reorder_time": self.reorder_ns, "probe_interval": self.probe_interval_ns}
@@ -141,8 +169,9 @@ class EndpointSettings(Model):
             found["timeout"] = format_duration(TIMER_UNIT_NS << self.timeout)
         found |= {key: format_duration(value) for key, value in lasting.items() if value is not None}
         autos = {key: AUTO for key, value in self.model_dump(by_alias=True).items() if value is None}
+        dscp = {f"dscp.{key}": value_text(value) for key, value in self.dscp.model_dump().items()}
         own = {f"{name}.{key}": value_text(each) for name in self.chosen for key, each in self.keys_of(name).items()}
-        return found | autos | own
+        return found | autos | dscp | own
 
     def changed(self) -> dict[str, str]:
         """Of `written`, what differs from the usual."""

@@ -24,6 +24,7 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.matrix import EXAMPLE, MatrixAxes
 from mrc_testbed.testbed.scenario.model.offered import NOTHING, Offered
 from mrc_testbed.testbed.scenario.model.paper import Paper
+from mrc_testbed.testbed.scenario.model.presets import or_preset
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
 from mrc_testbed.testbed.scenario.model.switch_ports import SwitchEntry, SwitchPorts
 from mrc_testbed.testbed.scenario.model.transports import (
@@ -37,6 +38,7 @@ from mrc_testbed.testbed.scenario.model.transports import (
     WorldKind,
     WorldWord,
 )
+from mrc_testbed.testbed.scenario.model.trimming import TrimSettings
 from mrc_testbed.testbed.scenario.model.variants import CASES_EXAMPLE, Judged, Variants
 from mrc_testbed.testbed.scenario.model.variants import EXAMPLE as VARIANTS_EXAMPLE
 from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload, WorkloadItem, workload_of
@@ -54,6 +56,7 @@ from mrc_testbed.testbed.scenario.text.fields import (
 )
 from mrc_testbed.testbed.scenario.text.fields import PositiveDuration as Positive
 from mrc_testbed.testbed.scenario.text.source import EffectiveText
+from mrc_testbed.testbed.switching.classes import USUAL_MARKS, DscpMarks
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds, PortThresholds
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import FabricLayout, PortNeeds, Transport, program_need
@@ -161,7 +164,15 @@ class Scenario(Model):
         default=(), description="Python files, or installed packages, that add to the testbed", examples=["[my_cc.py]"]
     )
     endpoint: EndpointSettings = Field(
-        default_factory=EndpointSettings, description="the endpoints", examples=["{icrc: true}"]
+        default_factory=EndpointSettings,
+        description="the endpoints",
+        examples=["{icrc: true}"],
+        json_schema_extra=or_preset,
+    )
+    trimming: TrimSettings = Field(
+        default_factory=TrimSettings,
+        description="how switches trim packets of MRC",
+        examples=["{size: 128B, dscp: 48, dscp_last_hop: 48}"],
     )
     workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(some_work)] = Field(
         description="what the hosts do",
@@ -334,6 +345,11 @@ class Scenario(Model):
         levels, least = self.fabric.switch.thresholds(), self.port_needs.drop
         return levels if least is None else replace(levels, drop=max(levels.drop, least))
 
+    @property
+    def dscp_marks(self) -> DscpMarks:
+        """By which DSCPs switches tell packets apart: those of `endpoint` where it is the transport's own."""
+        return self.endpoint.dscp.marks() if self.transport.has_paths else USUAL_MARKS
+
     def pause_thresholds(self) -> PauseThresholds | None:
         """The levels of lossless ports; None where ports do not pause each other."""
         return self.port_needs.pause
@@ -438,7 +454,9 @@ class Scenario(Model):
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"
         by_transport = program_need(self.transport, self.routing, self.own, self.ecmp.repath)
-        return by_transport or ("`fabric.switch` as written" if self.fabric.switch.use == "program" else "")
+        if by_transport or self.fabric.switch.use == "program":
+            return by_transport or "`fabric.switch` as written"
+        return "`trimming` as written" if self.transport.can_be_trimmed and self.trimming.changed() else ""
 
     @cached_property
     def expect(self) -> tuple[Expectation, ...]:

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.expect import Absolute, Expectation
 from mrc_testbed.testbed.expect.vocabulary import UNITS, Dimension
 from mrc_testbed.testbed.expect.window import Length, Moment
 from mrc_testbed.testbed.scenario.faults import Occurrence
+from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.expectations import LinesOfCells
 from mrc_testbed.testbed.scenario.text.fields import FaultBegin, Model, refuse
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, Quantity
@@ -115,6 +116,8 @@ def _scaled(value: Any, kind: Quantity | None, speed: int) -> Any:
             return LinesOfCells(tuple(scaled_expectation(line, speed) for line in value.lines))
         case RoceSettings():
             return _model(value, speed, timeout=_shorter(value.timeout, speed))
+        case EndpointSettings() if value.keeps_timeout:
+            return _model(value, speed, timeout_ns=value.timeout_ns)
         case Model():
             return _model(value, speed)
         case int() if kind is DURATION:

@@ -22,6 +22,7 @@ from mrc_testbed.testbed.scenario.rules.transport_rules import (
     notices_corruption,
     transport_mistakes,
 )
+from mrc_testbed.testbed.scenario.rules.trimming_rules import trimming_mistakes
 from mrc_testbed.testbed.scenario.rules.workload_rules import broken_workload_rules, sound_workload
 from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
@@ -57,6 +58,7 @@ def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
         found += too_many_rules(in_fabric(file.scenario, occurrences))
     found += broken_programs(file, plan, folder)
     found += transport_mistakes(file.scenario)
+    found += trimming_mistakes(file.scenario)
     found += _times(file, job, shape)
     found += misfits(file.faults, Surroundings(plan, peers, notices_corruption(file)))
     found += lacking_program(file.scenario, file.faults)
