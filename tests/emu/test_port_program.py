@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,7 @@ def test_a_port_marks_trims_and_drops_what_the_table_says(burst: Burst, options:
         got = [Arrived(one.data, one.traffic_class) for one in sink.take(2.5)]
         burst.check(got, fabric.port_counts()[burst.port], slack=2)
 
-    run(body, options)
+    run(body, replace(options, trimming=burst.trimming, marks=burst.dscps))
 
 
 def test_marks_stand_on_the_wire_in_outer_and_inner_header(options: FabricOptions, tmp_path: Path) -> None:

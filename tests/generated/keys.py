@@ -261,6 +261,15 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "congestion_control": _listed,
         "icrc": _flag,
         "denylist": _denylist,
+        "preset": _of("testbed", "production"),
+        "dscp": _of({"data": 1, "retransmission": 1, "control": 3}, {"no_trim": 5}),
+    },
+    "trimming": {
+        "size": _of("headers", "128B", "256B"),
+        "dscp": _of(12, 48),
+        "dscp_last_hop": _of(16, 48),
+        "queue": _words,
+        "rewrite_length": lambda sketch, _: sketch.kernel or sketch.often(0.5),
     },
     "denial": {"path": lambda sketch, _: denied_path(sketch), "hosts": _some_hosts},
     "roce": {

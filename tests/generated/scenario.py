@@ -14,6 +14,7 @@ from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.model.trimming import TrimSettings
 from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.testbed.transports.tcp import TcpSettings
 from tests.generated import parts
@@ -62,6 +63,8 @@ def _sections(sketch: Sketch) -> dict[str, Any]:
     for key, model in settings:
         if sketch.often(0.5):
             found[key] = mapping(sketch, key, model)
+    if found["fabric"].get("switch") != "plain" and sketch.often(0.3):
+        found["trimming"] = mapping(sketch, "trimming", TrimSettings)
     if not sketch.kernel:
         found |= {"virtual": mapping(sketch, "virtual", VirtualSettings)} if sketch.often(0.2) else {}
         found |= {"scale": sketch.one(_scales(sketch))} if sketch.often(0.3) else {}
@@ -106,7 +109,9 @@ def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
 
 _DRAWN_BEFORE = ("about", "seed", "qps")
 COMPOSED = {
-    **dict.fromkeys(("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "workload"), "here"),
+    **dict.fromkeys(
+        ("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "trimming", "workload"), "here"
+    ),
     **dict.fromkeys(
         ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "judge"), "here"
     ),

@@ -24,6 +24,7 @@ from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, StepItem
 from mrc_testbed.testbed.scenario.model.switch_ports import SwitchPorts
 from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
+from mrc_testbed.testbed.scenario.model.trimming import TrimSettings
 from mrc_testbed.testbed.scenario.model.workloads import WorkloadItem
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import Model
@@ -39,6 +40,7 @@ SECTIONS: dict[str, list[type[Model]]] = {
     "fabric": [FabricSettings],
     "switch": [SwitchPorts],
     "endpoint": [EndpointSettings],
+    "trimming": [TrimSettings],
     "denial": [Denial],
     "roce": [RoceSettings],
     "tcp": [TcpSettings],

@@ -115,6 +115,28 @@ def test_key_trim_nack(nacks):
     assert len(retired(story)) == (not nacks), "found as a loss, it costs its EV"
 
 
+def test_key_dscp():
+    """Each class is where it is said; what came trimmed is told by `trimming`, which `configure` has beside it."""
+    story = net("dscp: {data: 1, retransmission: 2, control: 3}", dscp_trimmed=48, dscp_trimmed_last_hop=48)
+    seen = []
+    story.taps.append(lambda host, token, tc, packet: seen.append((packet[0], tc >> 2)) or True)
+    flow = story.join()
+    cut = []
+    trim(story, lambda token: not cut and token[1:] == (1, 1) and not cut.append(token), 48)
+    flow.write(pattern(100 * PACKET))
+    story.run(story.completed, within=20 * T)
+    data = [dscp for opcode, dscp in seen if opcode <= wire.LAST_DATA_OPCODE]
+    assert (data.count(1), data.count(2), len(data)) == (100, 1, 101)
+    assert {dscp for opcode, dscp in seen if opcode > wire.LAST_DATA_OPCODE} == {3}
+    rested = [event for event in story.events_of(EvChanged) if event.new is EvState.SKIP]
+    assert [event.trigger for event in rested] == ["trimmed"], "one value for all: the last hop's cost an EV as well"
+
+
+def test_key_preset():
+    assert settings("preset: production")["mpr"] == 4
+    assert settings("preset: production, mpr: 2")["mpr"] == 2
+
+
 def test_key_timeout():
     """Rounded up to a unit of MRC: 80 ms is none, 2^17 x 1.024 us is the next."""
     for text, code in (("", None), ("timeout: 80ms", 17), ("timeout: 60ms", 16)):
@@ -125,6 +147,16 @@ def test_key_timeout():
         taken = story.run(lambda story=story: story.counters()["timeouts"], within=100 * T)
         expected = 1024 << code if code else story.hosts[0]._peers[1].timing.rto_ns()
         assert taken == pytest.approx(expected, rel=0.01)
+
+
+def test_25_exponential_tries_are_endless():
+    story = net("linear_tries: 0, exponential_tries: 25, timeout: 1ms")
+    flow = story.join()
+    story.cut()
+    flow.write(pattern(100))
+    taken = story.run(lambda: story.counters()["timeouts"] == 14, within=40_000 * MS)
+    assert taken == pytest.approx(sum(2**n for n in range(14)) * (1024 << 10), rel=0.02)
+    assert not story.events_of(QpError)
 
 
 @pytest.mark.parametrize(("linear", "exponential"), [(1, 0), (3, 0), (1, 2)])

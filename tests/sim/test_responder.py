@@ -1,5 +1,7 @@
 """One endpoint fed with chosen packets in a chosen order."""
 
+import pytest
+
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from tests.sim.simnet import ImmediateDelivered, Net, T, pattern
@@ -306,6 +308,25 @@ def test_a_peer_without_trim_nacks_gets_none():
     packet = sent_by(net, flow, (2 * PACKET, None))[0]
     assert give(net, packet[:36], traffic_class=wire.DSCP_TRIMMED << 2) == []
     assert net.counters(1)["trimmed_received"] == 1
+
+
+@pytest.mark.parametrize("kept", [20, 26, 35, 36, 154])
+def test_a_switch_may_cut_within_reth_and_the_packet_is_asked_for(kept):
+    """128 bytes from Ethernet on are 26 of the UDP payload, 256 are 154."""
+    net = Net()
+    flow = net.join()
+    packet = sent_by(net, flow, (2 * PACKET, None))[0]
+    (answer,) = give(net, packet[:kept], traffic_class=wire.DSCP_TRIMMED << 2)
+    assert wire.parse_nack(memoryview(answer[2]))[1:3] == (flow.attributes[0].psn, wire.NACK_TRIMMED)
+    assert wire.parse_nack(memoryview(answer[2]))[4] == int.from_bytes(packet[16:18], "big")
+
+
+def test_what_is_cut_before_its_time_stamp_is_refused():
+    net = Net()
+    flow = net.join()
+    packet = sent_by(net, flow, (2 * PACKET, None))[0]
+    assert give(net, packet[:19], traffic_class=wire.DSCP_TRIMMED << 2) == []
+    assert net.counters(1)["refused_too_short"] == 1
 
 
 def test_garbage_is_counted_by_reason():

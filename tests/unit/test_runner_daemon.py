@@ -324,6 +324,12 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "reorder_packets": 3,
         "reinfer": True,
         "probe_successes": 3,
+        "dscp_data": 4,
+        "dscp_retransmission": 8,
+        "dscp_no_trim": 0,
+        "dscp_control": 46,
+        "dscp_trimmed": 12,
+        "dscp_trimmed_last_hop": 16,
         "denylist": denied,
     }
     assert [(peer["host"], peer["name"], peer["address"]) for peer in peers] == [

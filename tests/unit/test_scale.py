@@ -131,7 +131,10 @@ def test_times_and_rates_of_every_kind_of_fault_are_known() -> None:
         (["scale=real"], "only virtual time is faster than written; write `world: virtual` or remove this key"),
         (["world=virtual", "scale=0"], "must be `real` or a whole number from 1 to 1000000, such as 8000"),
         (["world=virtual", "scale=fast"], "must be `real` or a whole number from 1 to 1000000, such as 8000"),
-        (["world=virtual", "scale=10000"], "ports would have 125gbit; write at most 8000"),
+        (
+            ["world=virtual", "scale=70000", "fabric.rtt=100ms"],
+            "ports would have 875gbit; write at most 64000",
+        ),
         (
             ["world=virtual", "scale=8000", "fabric.rtt=4ms"],
             "T would be 500 ns, and the least is 1000 ns; write at most 4000",
