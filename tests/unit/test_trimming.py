@@ -16,6 +16,7 @@ from mrc_testbed.testbed.switching.thresholds import PortThresholds
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.packet import Packet, parse
 from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.shape import Shape
 from tests.port_cases import CORE, CORE_LINK, LAST, LAST_LINK, PAYLOAD, Arrived, mrc_packet
 from tests.unit.test_virtual_tap import read, seen, tapped
 from tests.unit.virtual_stage import OPTIONS, Stage
@@ -155,3 +156,25 @@ def test_without_a_second_header_the_only_length_stays_too() -> None:
         assert len(frame) == 128
         whole = len(mrc_packet(0)) + 8
         assert [int.from_bytes(frame[at : at + 2], "big") for at in (18, 58)] == [whole, whole]
+
+
+@pytest.mark.parametrize("senders", [7, 15])
+@pytest.mark.parametrize("size", [0, 128, 256])
+def test_headers_take_the_share_of_the_last_hop_that_the_closed_form_has(senders: int, size: int) -> None:
+    """N senders at line rate: of N packets in the time of one, p leave whole and N - p as s bytes, so that all of it
+    fills the wire: (N - p) s / 4238 = (N - 1) s / (4238 - s)."""
+    shape = Shape(1, 1, 0, senders + 1, 25_000_000, 20_000_000)
+    stage = Stage(shape, replace(OPTIONS, trimming=TrimRules(size)))
+    tap = tapped(stage, "h0:p0-t0-0", snap_bytes=64)
+    whole, each = 102 + len(mrc_packet(0)), 120
+    for sender in range(1, senders + 1):
+        for number in range(each):
+            stage.give(f"h{sender}", mrc_packet(number), stage.to(f"h{sender}", "h0"), wire.CLASS_TRIMMABLE)
+    stage.run()
+    packets = [packet for packet in seen(tap) if not packet.outgoing]
+    first = next(packet.wall_ns for packet in packets if packet.wire_bytes < whole)
+    last = packets[0].wall_ns + each * whole * 8 * 1000 // 25
+    steady = [packet.wire_bytes for packet in packets if first < packet.wall_ns < last]
+    left = size or 138
+    share = sum(each for each in steady if each < whole) / sum(steady)
+    assert share == pytest.approx((senders - 1) * left / (4238 - left), rel=0.05)

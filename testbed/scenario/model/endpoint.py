@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,7 @@ from mrc_testbed.testbed.scenario.model.presets import (
     PRODUCTION,
     PRODUCTION_TIMEOUT_NS,
     USUAL_PRESET,
+    PresetWord,
     with_preset,
 )
 from mrc_testbed.testbed.scenario.text.denylist import DenialEntry
@@ -45,7 +46,7 @@ class EndpointSettings(Model):
 
     plugins: ClassVar[tuple[str, ...]] = ()
     """Names of those that have keys of their own: a field each (extended.py)."""
-    preset: Literal["testbed", "production"] = Field(
+    preset: PresetWord = Field(
         default=USUAL_PRESET, description="whose values keys have that are left out", examples=[PRODUCTION]
     )
     payload_bytes: Payload = Field(

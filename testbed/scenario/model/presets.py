@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.text.fields import refuse
 
 PRESET = "preset"
-USUAL_PRESET = "testbed"
-PRODUCTION = "production"
+PresetWord = Literal["testbed", "production"]
+USUAL_PRESET: PresetWord = "testbed"
+PRODUCTION: PresetWord = "production"
 PRODUCTION_TIMEOUT_NS = 1024 << 20
 """2^20 x 1.024 us = 1.07 s of NIC hardware, so it is not scaled with a scenario."""
 
