@@ -123,7 +123,7 @@ def test_a_short_timeout_matters_where_it_is_used() -> None:
     [
         ("transport: tcp", ", switch: plain", "fabric.switch", "repath: true"),
         ("transport: roce\nroce: {buffers: deep}", ", switch: plain", "fabric.switch", "buffers: lossy"),
-        ("transport: roce", ", port_rate: 50gbit", "fabric.port_rate", "as-written"),
+        ("transport: roce", ", port_rate: 250gbit", "fabric.port_rate", "as-written"),
         ("seed: 3", ", layout: fold", "fabric.layout", "'folded'"),
     ],
 )
