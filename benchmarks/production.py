@@ -109,7 +109,7 @@ def incast(senders: int, changes: Sequence[str]) -> Scenario:
 
 def trims(_names: Sequence[str]) -> Iterator[str]:
     """Incasts by size and by DSCP."""
-    columns = ("trims", "evs_skipped", "fair_share.min of incast from 5s to 8s", "flow_goodput.min of victims")
+    columns = ("trims", "ecn_skips", "fair_share.min of incast from 5s to 8s", "flow_goodput.min of victims")
     yield f"| senders | size | DSCP | headers' share, by formula | {' | '.join(columns)} |"
     yield "|---" * (4 + len(columns)) + "|"
     for senders in (7, 15):

@@ -1,0 +1,47 @@
+"""The shipped fabrics in virtual time: their oracles are a quarter, one and a half of line rate."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mrc_testbed.testbed.app.finished import FinishedRun
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.scenario import load_scenario
+
+
+def ran(folder: Path, name: str, *changes: str) -> FinishedRun:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        scenario = load_scenario(f"fabrics/{name}", ["world=virtual", *changes], judged=False)
+        return FinishedRun(run_scenario(scenario, folder, True, PatientConsole(file=nowhere)))
+
+
+@pytest.mark.parametrize(("planes", "rate"), [(2, "25mbit"), (4, "12.5mbit"), (8, "6.25mbit")])
+@pytest.mark.nightly(keep=1)
+def test_a_host_keeps_all_planes_but_the_one_that_it_lost(planes: int, rate: str, tmp_path: Path) -> None:
+    done = ran(tmp_path, "dual-plane", f"fabric.planes={planes}", f"fabric.port_rate={rate}")
+    during, before = (done.metric(f"flow_goodput.min from {window}") for window in ("4s to 7s", "1s to 3s"))
+    assert during / before == pytest.approx((planes - 1) / planes, abs=0.03)
+
+
+@pytest.mark.parametrize("t1", [2, 4, 8])
+@pytest.mark.nightly
+def test_a_permutation_has_what_the_uplinks_of_its_hosts_carry(t1: int, tmp_path: Path) -> None:
+    done = ran(tmp_path, "oversubscribed", f"fabric.t1={t1}", "workload.0.permutation.for=5s")
+    line = load_scenario("fabrics/oversubscribed").shape().planes * 8e6 * 4096 / 4238 / 8
+    assert done.metric("flow_goodput.mean from 2s to 5s", "B/s") / line == pytest.approx(t1 / 8, rel=0.1)
+    assert done.metric("evs_retired") == 0
+
+
+@pytest.mark.nightly
+def test_rings_of_a_rail_need_no_t1(tmp_path: Path) -> None:
+    done = ran(tmp_path, "rails", "workload.0.train.steps=2")
+    assert done.metric("trims") == 0
+    # 2 x 3/4 of 1 MiB at 12.1 Mb/s, and 6 one-way trips.
+    assert done.metric("step_time.median", "s") == pytest.approx(1.04 + 6 * 0.04, rel=0.1)
+    counters = done.record.counters["ports"]
+    crossed = sum(each["in_data"] for node, ports in counters.items() if "-t1-" in node for each in ports.values())
+    assert crossed == 0
