@@ -149,6 +149,7 @@ BURSTS = (
     *_trims("trimmed, only with immediate", bth.WRITE_ONLY_IMM, wire.CLASS_TRIMMABLE),
     _cut_as("cut to 128 bytes, in RETH", CORE_LINK, 16, size_bytes=128),
     _cut_as("cut to 256 bytes, at the last hop", LAST_LINK, 24, size_bytes=256, dscp=48, dscp_last_hop=49),
+    _cut_as("cut, and waits with data", CORE_LINK, 16, first=False),
     _cut_as("one DSCP for all", LAST_LINK, 24, dscp=48, dscp_last_hop=48),
     replace(_cut_as("trimmed by other DSCPs", CORE_LINK, 16), traffic_class=1 << 2 | bth.ECN_ECT0, dscps=PRODUCTION),
     Burst(
