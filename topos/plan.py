@@ -30,7 +30,17 @@ class Routing(StrEnum):
     ECMP_STATIC = "ecmp-static"
     """Each switch, by a hash of the packet over all its next hops, which never change but with its own ports."""
     BGP = "bgp"
-    """The same over the next hops that BGP has found between the switches."""
+    """Switches tell each other by BGP what they reach: hosts, whose packets they hash over all next hops found, or each
+    other, where the sender chooses the path."""
+
+
+class Carries(StrEnum):
+    """What BGP carries between switches. The values are the words of the scenario key `bgp.carries`."""
+
+    HOSTS = "hosts"
+    """Routes to the plain addresses of hosts."""
+    LOCATORS = "locators"
+    """Routes to the uSIDs of switches: where the next one on a packet's list is, each switch has learned."""
 
 
 class RouteKind(Enum):
@@ -169,10 +179,34 @@ class Plan:
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
     routing: Routing = Routing.SRV6
+    by_usid: bool = True
+    """The address of a packet lists the switches on its way."""
+    carries: Carries = Carries.HOSTS
+    """What BGP carries, where it is spoken."""
     talking: frozenset[tuple[int, int]] | None = None
     """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
     _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
     _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def learns(self) -> bool:
+        """Switches have routes by BGP."""
+        return self.routing is Routing.BGP
+
+    @property
+    def learns_locators(self) -> bool:
+        """The switches on a packet's list are found by routes of BGP."""
+        return self.learns and self.carries is Carries.LOCATORS
+
+    @property
+    def has_plain_addresses(self) -> bool:
+        """Hosts have an address in each plane, to which switches choose the way."""
+        return not self.by_usid or (self.learns and self.carries is Carries.HOSTS)
+
+    @property
+    def switches_choose(self) -> bool:
+        """Switches may have several next hops to one address, and leave out those whose port is dead."""
+        return self.routing is not Routing.SRV6
 
     @cached_property
     def host_by_name(self) -> dict[str, Host]:
@@ -213,7 +247,7 @@ class Plan:
 
     def speaks_bgp(self, own: Interface, peer: Interface) -> bool:
         """True if the nodes at both ends of a link are switches that talk BGP over it."""
-        return self.routing is Routing.BGP and {own.node, peer.node} <= self.switch_by_name.keys()
+        return self.learns and {own.node, peer.node} <= self.switch_by_name.keys()
 
     def links_of(self, node: str) -> list[Link]:
         """Every link with an end on `node`. Raises KeyError for an unknown node."""
@@ -272,7 +306,7 @@ class Plan:
 
     def address_of(self, host: Host) -> str:
         """The address by which a person reaches a host: that of plane 0, or the one outside the EV scheme."""
-        return host.address if self.routing is Routing.SRV6 else self.host_ports(host)[0][1]
+        return host.address if self.by_usid else self.host_ports(host)[0][1]
 
     def with_paths_between(self, pairs: Iterable[tuple[int, int]]) -> Plan:
         """The same fabric with encap routes between these hosts alone: their number grows with the square of hosts."""
@@ -280,32 +314,32 @@ class Plan:
 
     def routes(self, node: str) -> Iterator[Route]:
         """Every route of `node` under `routing` that is written, not learned."""
-        host, srv6 = self.host_by_name.get(node), self.routing is Routing.SRV6
-        if host is not None:
-            yield from self._host_routes(host) if srv6 else self._plain_host_routes(host)
-        else:
-            switch = self.switch_by_name[node]
-            yield from self._switch_routes(switch) if srv6 else self._plain_switch_routes(switch)
+        host = self.host_by_name.get(node)
+        if self.by_usid:
+            yield from self._switch_routes(self.switch_by_name[node]) if host is None else self._host_routes(host)
+        if self.has_plain_addresses:
+            switches = self.switch_by_name
+            yield from self._plain_switch_routes(switches[node]) if host is None else self._plain_host_routes(host)
 
     def _plain_host_routes(self, host: Host) -> Iterator[Route]:
         for (own, peer), (plane, address) in zip(self.ports[host.name], self.host_ports(host), strict=True):
             yield Route(RouteKind.VIA, plain.plane_prefix(plane), own.name, peer.link_local, source=address)
 
     def _plain_switch_routes(self, switch: Switch) -> Iterator[Route]:
-        uplinks, learns = [], self.routing is Routing.BGP
+        uplinks = []
         for own, peer in self.ports[switch.name]:
             host, other = self.host_by_name.get(peer.node), self.switch_by_name.get(peer.node)
             if host is not None:
                 address = plain.host_address(switch.plane, host.group, host.downlink)
                 yield Route(RouteKind.VIA, f"{address}/128", own.name, peer.link_local)
-            elif learns:
+            elif self.learns:
                 continue
             elif other is not None and other.tier == 0:
                 prefix = plain.group_prefix(switch.plane, other.index)
                 yield Route(RouteKind.VIA, prefix, own.name, peer.link_local)
             else:
                 uplinks.append(NextHop(peer.link_local, own.name))
-        if learns:
+        if self.learns:
             # What BGP has no route for is thrown away without a message. A T0 may announce its own group whole.
             yield Route(RouteKind.BLACKHOLE, plain.plane_prefix(switch.plane), "lo")
             if switch.tier == 0:
@@ -318,7 +352,9 @@ class Plan:
     def _switch_routes(self, switch: Switch) -> Iterator[Route]:
         yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)
         for own, peer in self.ports[switch.name]:
-            yield Route(RouteKind.VIA, usid.locator(self._usid_of(peer.node, switch.plane)), own.name, peer.link_local)
+            if not (self.learns_locators and self.speaks_bgp(own, peer)):
+                locator = usid.locator(self._usid_of(peer.node, switch.plane))
+                yield Route(RouteKind.VIA, locator, own.name, peer.link_local)
 
     def _usid_of(self, node: str, plane: int) -> int:
         host = self.host_by_name.get(node)
@@ -341,8 +377,13 @@ class Plan:
                     yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
 
 
-def build_plan(shape: Shape, routing: Routing = Routing.SRV6) -> Plan:
-    """Number and name everything in a fabric of this shape. Pure: the same arguments give the same plan."""
+def build_plan(
+    shape: Shape, routing: Routing = Routing.SRV6, by_usid: bool | None = None, carries: Carries = Carries.HOSTS
+) -> Plan:
+    """Number and name everything in a fabric of this shape. Pure: the same arguments give the same plan.
+
+    `by_usid`: the sender names the path; None: as with `routing: srv6` alone. `carries`: what BGP does, where spoken.
+    """
     per_t0 = shape.hosts_per_t0
     hosts = tuple(Host(names.host_name(i), i, i // per_t0, i % per_t0) for i in range(shape.hosts))
     switches = tuple(
@@ -351,7 +392,8 @@ def build_plan(shape: Shape, routing: Routing = Routing.SRV6) -> Plan:
         for tier, count in ((0, shape.t0_groups), (1, shape.t1))
         for index in range(count)
     )
-    return Plan(shape, hosts, switches, tuple(_links(shape, hosts)), routing)
+    names_paths = routing is Routing.SRV6 if by_usid is None else by_usid
+    return Plan(shape, hosts, switches, tuple(_links(shape, hosts)), routing, names_paths, carries)
 
 
 def _links(shape: Shape, hosts: tuple[Host, ...]) -> Iterator[Link]:

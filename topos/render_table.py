@@ -17,8 +17,8 @@ _LABEL = 9
 
 def table(plan: Plan) -> str:
     """Counts, rates, naming, the addresses by which packets find each kind of node, and one path in detail."""
-    how = (_usids(plan), _example(plan)) if plan.routing is Routing.SRV6 else (_addresses(plan), _hashed(plan))
-    parts = (_counts(plan), _rates(plan), _names(plan), *how)
+    how = (_usids(plan), _example(plan)) if plan.by_usid else (_addresses(plan), _hashed(plan))
+    parts = (_counts(plan), _rates(plan), _names(plan), *how, _learned(plan))
     return "\n".join(line for rows in parts for title, text in rows for line in _row(title, text))
 
 
@@ -96,10 +96,22 @@ def _hashed(plan: Plan) -> Iterator[tuple[str, str]]:
     shape = plan.shape
     if shape.t0_groups > 1:
         yield "paths", f"a T0 hashes each flow to another T0 over {plural(shape.t1, 'uplink')}"
-    if plan.routing is Routing.BGP:
-        yield "", "BGP between T0 and T1 finds the routes to hosts"
     if shape.planes > 1:
         yield "planes", f"a host has an address in each of {shape.planes}; a flow keeps its plane"
+
+
+def _learned(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.learns_locators:
+        yield "BGP", "between T0 and T1 finds the routes to their uSIDs"
+    elif plan.learns and plan.by_usid:
+        yield "BGP", f"between T0 and T1 finds the routes to plain addresses of hosts, such as {_plain(plan)}"
+    elif plan.learns:
+        yield "BGP", "between T0 and T1 finds the routes to hosts"
+
+
+def _plain(plan: Plan) -> str:
+    host = plan.hosts[0]
+    return f"{plan.host_ports(host)[0][1]} of {host.name}"
 
 
 def _span(found: Sequence[str]) -> str:

@@ -165,14 +165,16 @@ def _back(found: Return | str) -> MeasuredDuration:
 
 
 def _restored(record: RunRecord, retired: Sequence[Recovery], healed_ns: int) -> Times:
-    """The first return of each of these EVs after the heal; of one that came back before it there is none."""
-    paths = {one.change.path for one in retired}
-    first: dict[tuple[str, str, int, int], int] = {}
+    """The first return of each of these EVs after the heal; of one that came back before it, as on a detour, there is
+    none."""
+    left_ns = {one.change.path: one.change.t_ns for one in retired}
+    paths, back_ns = left_ns.keys(), dict[tuple[str, str, int, int], int]()
     for change in record.ev_changes:
-        if change.restored and change.t_ns >= healed_ns and change.path in paths:
-            first.setdefault(change.path, change.t_ns - healed_ns)
+        if change.restored and change.path in paths and change.t_ns >= left_ns[change.path]:
+            back_ns.setdefault(change.path, change.t_ns)
+    first = {path: t_ns - healed_ns for path, t_ns in back_ns.items() if t_ns >= healed_ns}
     # One that came back and was lost again later is out for another reason.
-    out = len((paths - first.keys()) & paths_out_at_end(record))
+    out = len((paths - back_ns.keys()) & paths_out_at_end(record))
     still_open = f"{out} of {len(paths)} EVs did not come back" if out else ""
     return Times(list(first.values()), "no EV came back after the heal" if retired else NONE_RETIRED, still_open)
 

@@ -60,7 +60,8 @@ def _incomplete(record: RunRecord) -> Iterator[tuple[float, float]]:
     began = 0.0
     for row in record.routes:
         before = bool(lacking)
-        (lacking.add if row.next_hops < row.of else lacking.discard)(row.node)
+        # Where detours are learned, a T0 may have more of them than it had next hops before.
+        (lacking.add if row.next_hops != row.of else lacking.discard)(row.node)
         if lacking and not before:
             began = float(row.t_ns)
         elif before and not lacking:

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.switching.options import (
     queue_bytes,
 )
 from mrc_testbed.topos import names, plain, usid
-from mrc_testbed.topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind, Routing
+from mrc_testbed.topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape, burst_bytes
 
 MTU = 9000
@@ -44,7 +44,7 @@ def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
     for link in plan.links:
         near, far = link.near, link.far
         # Kernel TCP would hand over up to 64 KiB at once, which is one packet to shapers and port programs.
-        single = "" if plan.routing is Routing.SRV6 or not link.is_host_link else "gso_max_segs 1 "
+        single = "" if not plan.has_plain_addresses or not link.is_host_link else "gso_max_segs 1 "
         yield (
             f"link add name {near.name} index {near.ifindex} address {near.mac} mtu {MTU} {single}"
             f"netns {pids[near.node]}"
@@ -55,7 +55,7 @@ def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
 def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """Devices, neighbours, addresses and routes of one node."""
     yield "link set dev lo up"
-    if plan.routing is Routing.SRV6:
+    if plan.by_usid:
         yield f"link add name {SID_DEVICE} type {options.sid_device}"
         yield f"link set dev {SID_DEVICE} up"
     host = plan.host_by_name.get(node)
@@ -69,11 +69,11 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
 
 def _address_lines(plan: Plan, host: Host, options: FabricOptions) -> Iterator[str]:
     """All addresses are on lo: a port that goes down would take its own with it."""
-    if plan.routing is Routing.SRV6:
+    if plan.by_usid:
         yield f"addr add {host.address}/128 dev lo"
         if options.tunnel_source:
             yield f"sr tunsrc set {host.address}"
-    else:
+    if plan.has_plain_addresses:
         # Without `nodad` an address is not valid at once, and a route that names it would be refused.
         yield from (f"addr add {address}/128 dev lo nodad" for _, address in plan.host_ports(host))
         if options.subflows:

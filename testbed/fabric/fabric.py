@@ -32,7 +32,7 @@ from mrc_testbed.testbed.switching.expected import Expected, Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, as_seen_by_program
-from mrc_testbed.topos.plan import Interface, Plan, Routing
+from mrc_testbed.topos.plan import Interface, Plan
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.fabric.live import LivePorts
@@ -89,7 +89,7 @@ class Fabric:
         if options.delay == "nfqueue":
             hosts = [host.name for host in plan.hosts]
             fabric.kernel_delay = KernelDelay.start(plan, pids, options.one_way_delay_ns(plan.shape), hosts)
-        if plan.routing is Routing.BGP:
+        if plan.learns:
             run_batches(IP, pids, {node: commands.port_address_lines(plan, node) for node in plan.switch_by_name})
             fabric.routes = RouteWatch(plan, options, pids)
             fabric._bgp = BgpDaemons(plan, options, pids)

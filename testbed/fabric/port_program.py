@@ -29,7 +29,7 @@ from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import RuleTable
 from mrc_testbed.topos import names
-from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan, Routing
+from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan
 
 SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""
@@ -88,9 +88,7 @@ class PortProgram:
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
         """Load, and configure every port. Raises as `load` does."""
-        self.programs, maps = load(
-            2 * len(plan.links), plan.routing is not Routing.SRV6, options.marks, options.trimming
-        )
+        self.programs, maps = load(2 * len(plan.links), not plan.by_usid, options.marks, options.trimming)
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
         self._latenesses = maps["latenesses"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
-from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
+from mrc_testbed.testbed.fabric.bgp.learned import learned_routes, possible_routes
 from mrc_testbed.testbed.fabric.commands import MTU, PORTLESS, without_hops
 from mrc_testbed.testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
 from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
@@ -22,7 +22,7 @@ from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.overlay import MANAGEMENT
-from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind, Routing
+from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
@@ -52,7 +52,7 @@ def verify(expected: Expected, pids: dict[str, int], nodes: Iterable[str], settl
 
 def _may_settle(expected: Expected, node: str) -> bool:
     """A switch that chooses among its ports holds a next hop for dead until it has heard of the port's carrier."""
-    return expected.plan.routing is not Routing.SRV6 and node in expected.plan.switch_by_name
+    return expected.plan.switches_choose and node in expected.plan.switch_by_name
 
 
 def _drifts(expected: Expected, chosen: dict[str, int], settled: bool) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ def _dead_ports(expected: Expected, node: str) -> set[str]:
     """Ports whose routes the kernel does not use: those that are down. A switch that chooses among its ports also
     leaves out those without carrier."""
     plan = expected.plan
-    chooses = plan.routing is not Routing.SRV6 and node in plan.switch_by_name
+    chooses = plan.switches_choose and node in plan.switch_by_name
     return {own.name for own, peer in plan.ports[node] if own in expected.down or (chooses and peer in expected.down)}
 
 
@@ -148,18 +148,19 @@ def _learned_drifts(expected: Expected, pids: dict[str, int], settled: bool) -> 
     """Routes that BGP should have found and has not, and those it should not have. While it may be at work, only routes
     that it has never had a reason for."""
     plan = expected.plan
-    if plan.routing is not Routing.BGP:
+    if not plan.learns:
         return []
     held = _rows_by_node(query(["ip", "-6", "-j", "route", "show", "proto", LEARNED], pids), _learned_rows)
-    announced = expected.options.bgp.routes
-    lost = expected.lost_links() if settled else set()
-    wanted: Rows = {
-        node: {row for route in learned_routes(plan, node, announced, lost) for row in _wanted_rows(route)}
-        for node in pids
-    }
-    if not settled:
-        wanted = {node: rows & held[node] for node, rows in wanted.items()}
+    bgp, lost = expected.options.bgp, expected.lost_links()
+    if settled:
+        wanted = {node: _rows_of(learned_routes(plan, node, bgp, lost)) for node in pids}
+    else:
+        wanted = {node: _rows_of(possible_routes(plan, node, bgp)) & held[node] for node in pids}
     return _compare(("route", "of", "BGP"), wanted, held)
+
+
+def _rows_of(routes: Iterable[Route]) -> set[PortRow]:
+    return {row for route in routes for row in _wanted_rows(route)}
 
 
 def _routes_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:

@@ -17,21 +17,27 @@ def transport_words(scenario: Scenario) -> str:
 
 
 def routing_words(scenario: Scenario) -> str:
-    """Who finds the path: `SRv6`, `ECMP`, `BGP`, `BGP, BFD 3 x 300 ms`."""
+    """Who finds the path: `SRv6`, `ECMP`, `BGP, BFD 3 x 300 ms`, `SRv6, uSIDs by BGP, an AS per T1`."""
     if scenario.routing is Routing.SRV6:
         return "SRv6"
     if scenario.routing is Routing.ECMP_STATIC:
         return "ECMP"
-    bfd = scenario.bgp.bfd
-    return "BGP" + (f", BFD {bfd.multiplier} x {time_words(bfd.interval_ns)}" if bfd else "")
+    bgp, how = scenario.bgp, ["BGP"]
+    if scenario.transport.names_paths:
+        how = ["SRv6", "uSIDs by BGP" if bgp.carries == "locators" else "BGP beside it"]
+    if bgp.t1_as == "each":
+        how.append("an AS per T1")
+    if bgp.bfd:
+        how.append(f"BFD {bgp.bfd.multiplier} x {time_words(bgp.bfd.interval_ns)}")
+    return ", ".join(how)
 
 
 def software_timers(scenario: Scenario) -> Iterator[SoftwareTimer]:
     """Those that decide how long an outage lasts, as long as they are written, at whatever scale the run was: software
-    elsewhere does not go faster. MRC has none."""
+    elsewhere does not go faster. MRC has none, unless BGP finds the next switch on its packets' lists."""
     scenario = scenario.as_written
     yield from scenario.transport.timers(scenario.own)
-    if scenario.routing is Routing.BGP:
+    if scenario.routing is Routing.BGP and (scenario.bgp.carries == "locators" or not scenario.transport.names_paths):
         yield _routing_timer(scenario)
 
 

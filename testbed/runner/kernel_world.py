@@ -28,7 +28,7 @@ from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.topos.plan import Plan, Routing
+from mrc_testbed.topos.plan import Plan
 
 
 class KernelWorld:
@@ -104,7 +104,7 @@ class KernelWorld:
         if self.options.port_program:
             links = LinkLateness(fabric.late_arrivals, fabric.port_counts, lambda: fabric.catch_up.times)
             self.loop.every(catch_up.PERIOD_NS, fabric.make_up_lost_time, self.loop.now_ns())
-        learns = fabric.plan.routing is Routing.BGP
+        learns = fabric.plan.learns
         return MachineWatch(pids, fabric.kernel_delay, links, fabric.no_routes if learns else None)
 
     def close(self) -> None:

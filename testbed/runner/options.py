@@ -35,7 +35,7 @@ def require_limits(scenario: Scenario) -> None:
 
     shape = scenario.shape()
     privileges.require_namespaces(limits.namespaces_needed(shape), scenario.name)
-    limits.require_processes(limits.processes_needed(shape, scenario.plan().routing is Routing.BGP), scenario.name)
+    limits.require_processes(limits.processes_needed(shape, scenario.routing is Routing.BGP), scenario.name)
     supervisor = limits.files_needed(shape) + _FILES_PER_CAPTURE * len(scenario.captures)
     limits.require_files(max(supervisor, _FILES_PER_DAEMON + _most_sockets(scenario)), scenario.name)
 
@@ -92,7 +92,7 @@ def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capabi
         repath=ecmp.repath,
         hash_ports=scenario.hosts_hash,
         hash_seed=None if options.hash_seed is None else scenario.hash_seed,
-        path_order=not _path_order_lost(found),
+        path_order=not scenario.transport.names_paths and not _path_order_lost(found),
         bgp=_bgp_options(scenario.bgp),
     )
 
@@ -101,7 +101,7 @@ def _bgp_options(bgp: BgpSettings) -> BgpOptions:
     bfd_ms = bgp.bfd.interval_ns // 1_000_000 if bgp.bfd else 0
     multiplier = bgp.bfd.multiplier if bgp.bfd else BgpOptions().bfd_multiplier
     hold_s = bgp.hold.hold_ns // SECOND_NS
-    return BgpOptions(bgp.hold.keepalive_ns // SECOND_NS, hold_s, bfd_ms, multiplier, bgp.routes)
+    return BgpOptions(bgp.hold.keepalive_ns // SECOND_NS, hold_s, bfd_ms, multiplier, bgp.routes, bgp.t1_as)
 
 
 def switch_words(scenario: Scenario, found: Sequence[Capability], options: FabricOptions) -> str:

@@ -41,7 +41,7 @@ from mrc_testbed.testbed.scenario.model.transports import PathRoutes
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.workloads.job import JobPlan
-from mrc_testbed.topos.plan import Plan, Routing
+from mrc_testbed.topos.plan import Plan
 
 _START_AFTER_NS = 200_000_000
 """Delay from the last answer to `start` until all programs begin together."""
@@ -125,7 +125,7 @@ class Phases:
         self._write_plan()
         with self._phase("build"):
             self.build()
-        if self.plan.routing is Routing.BGP:
+        if self.plan.learns:
             with self._phase("converge"):
                 self.fabric.converge()
         with self._phase("verify"):

@@ -1,5 +1,7 @@
 """How the switches of a fabric choose among equal next hops: the kernel's settings. Pure.
 
+Packets that list their switches are hashed by outer addresses and flow label, which is policy 0 (RFC 8754, 5.2).
+
 With hash policy 1 the kernel hashes addresses, protocol and ports, but takes a hash that the packet already carries
 from its sender's socket, where it has one. The port program clears that hash, as a switch sees what is on the wire.
 Policy 3 reads the packet in any case and can add the flow label, which Linux TCP draws anew at each timeout; but what
@@ -11,11 +13,11 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.topos.plan import Host, Plan, Routing
+from mrc_testbed.topos.plan import Host, Plan
 
 SEED_FILE = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 _IPV6 = "/proc/sys/net/ipv6"
-_BY_PACKET, _BY_FIELDS = 1, 3
+_BY_ADDRESSES, _BY_PACKET, _BY_FIELDS = 0, 1, 3
 _ADDRESSES, _PROTOCOL_PORTS, _FLOW_LABEL = 0x03, 0x34, 0x08
 _SEED_RANGE = 1 << 32
 
@@ -41,20 +43,27 @@ def unpredictable(options: FabricOptions) -> str:
 
 
 def switch_settings(plan: Plan, node: str, options: FabricOptions) -> dict[str, int]:
-    """The files under /proc/sys of one switch and their values; none at hosts and in a fabric of SRv6."""
+    """The files under /proc/sys of one switch and their values; none at hosts and where all routes are
+    written and have one next hop."""
     switch = plan.switch_by_name.get(node)
-    if switch is None or plan.routing is Routing.SRV6:
+    if switch is None or not plan.switches_choose:
         return {}
     settings = {
         # A switch takes a dead port out of its ECMP group by itself; nobody tells the others.
         f"{_IPV6}/conf/default/ignore_routes_with_linkdown": 1,
         f"{_IPV6}/conf/all/ignore_routes_with_linkdown": 1,
-        f"{_IPV6}/fib_multipath_hash_policy": _BY_FIELDS if unpredictable(options) else _BY_PACKET,
+        f"{_IPV6}/fib_multipath_hash_policy": _policy(plan, options),
         f"{_IPV6}/fib_multipath_hash_fields": _fields(options),
     }
     if options.hash_seed is not None:
         settings[SEED_FILE] = hash_seed(plan, node, options.ecmp_hash, options.hash_seed)
     return settings
+
+
+def _policy(plan: Plan, options: FabricOptions) -> int:
+    if plan.by_usid:
+        return _BY_ADDRESSES
+    return _BY_FIELDS if unpredictable(options) else _BY_PACKET
 
 
 def _fields(options: FabricOptions) -> int:

@@ -27,6 +27,9 @@ NIC_QUEUE_PACKETS = 4096
 class BgpOptions:
     """BGP between switches. `routes`: what a T0 announces, each of its hosts or their whole group.
 
+    `t1_as`: all T1 of a plane are one autonomous system, so that no route leads through two of them, or each is its
+    own.
+
     `hold_s`: silence after which a neighbour is taken for dead; it is told that this one lives every `keepalive_s`.
     With BFD it is `bfd_multiplier` intervals instead. Interval 0: without BFD.
     """
@@ -36,6 +39,7 @@ class BgpOptions:
     bfd_interval_ms: int = 0
     bfd_multiplier: int = 3
     routes: Literal["hosts", "racks"] = "hosts"
+    t1_as: Literal["one", "each"] = "one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class FabricOptions:
     `subflows`: hosts tell their MPTCP peers of their addresses in all planes, and take up subflows to theirs.
 
     `tunnel_source`: hosts are told the outer source address of what they encapsulate. Else the kernel looks for one
-    packet by packet, and finds the same, because a host has no other.
+    packet by packet, and finds the same where a host has no other.
     """
 
     sid_device: Literal["dummy", "ifb"]

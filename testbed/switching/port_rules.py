@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.topos import plain
-from mrc_testbed.topos.plan import Interface, Plan, Routing
+from mrc_testbed.topos.plan import Interface, Plan
 
 RULE = struct.Struct("6IQ")
 """A rule in the program's layout (bpf/port.bpf.c)."""
@@ -67,7 +67,7 @@ def as_seen_by_program(rule: PortRule, port: Interface, plan: Plan) -> PortRule:
 
     There the uplink is that of the link. Raises ValueError for a rule about another one.
     """
-    if plan.routing is Routing.SRV6:
+    if plan.by_usid:
         return rule
     if rule.uplink is not None and rule.uplink not in _uplinks(port, plan):
         raise ValueError(f"no packet that comes to {port.node} {port.name} took uplink {rule.uplink}")

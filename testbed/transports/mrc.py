@@ -30,7 +30,7 @@ MRC = Transport(
     "mrc",
     protocol="mrc",
     group="endpoint",
-    routings=(Routing.SRV6,),
+    routings=(Routing.SRV6, Routing.BGP),
     layout=FabricLayout.AS_WRITTEN,
     chooser=Chooser.SENDER,
     cost=STANDARD_COST,

@@ -33,7 +33,7 @@ from mrc_testbed.testbed.virtual.rules import ActiveRule
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
-from mrc_testbed.topos.plan import Interface, Plan, Routing
+from mrc_testbed.topos.plan import Interface, Plan
 
 HearCarrier = Callable[[int, bool], None]
 """Told of a plane on which the host's port has lost (False) or found its carrier."""
@@ -59,15 +59,13 @@ class VirtualFabric:
         self.options = options
         self.unplanned: Collection[Unplanned] = ()
         self._scheduler = scheduler
-        kind = MrcHeaders if plan.routing is Routing.SRV6 else PlainHeaders
+        kind = MrcHeaders if plan.by_usid else PlainHeaders
         self._headers: Headers = kind(options.marks, options.trimming)
         self.pause_rules = None if options.pause is None else _pause_rules(plan, options.pause)
         """Of all ports, where they pause each other."""
         self._ports = _make_ports(plan, options, self.pause_rules, self._headers, scheduler, seed)
         topology = Topology(plan, self._ports)
-        self._ways: Ways = (
-            SourceWays(plan, topology) if plan.routing is Routing.SRV6 else HashedWays(plan, options, topology, seed)
-        )
+        self._ways: Ways = SourceWays(plan, topology) if plan.by_usid else HashedWays(plan, options, topology, seed)
         self._rules = RuleTable(_Slots(self._ports))
         self._rates_bps: dict[str, int] = {}
         self._lost_at: Counter[str] = Counter()

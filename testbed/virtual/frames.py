@@ -14,7 +14,7 @@ from mrc_testbed.hosts.rc.wire import UDP_PORT
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import usid
-from mrc_testbed.topos.plan import Interface, Plan, Routing
+from mrc_testbed.topos.plan import Interface, Plan
 
 _ETHERNET = Struct(">6s6sH")
 _IPV6 = Struct(">IH34s")
@@ -66,7 +66,7 @@ class Frames:
         """Of a way's packets that have passed so many switches."""
         ethernet = _ETHERNET.pack(_mac(port.peer.interface), _mac(port.interface), _ETHERTYPE_IPV6)
         left = _HOPS - switches
-        if self._plan.routing is Routing.SRV6:
+        if self._plan.by_usid:
             source, outer, inner = self._tunnelled(way, switches)
             return _Headers(ethernet, _rest(_NEXT_IPV6, left, source, outer), _rest(_NEXT_UDP, _HOPS, source, inner))
         hosts = (self._plan.hosts[number] for number in (way.source, way.destination))

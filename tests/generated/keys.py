@@ -287,7 +287,13 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "connections": _whole(1, 3),
     },
     "ecmp": {"hash": _words, "repath": _flag, "hosts": _words, "seed": _whole(0, 9)},
-    "bgp": {"hold": _of({"keepalive": "1s", "hold": "3s"}), "bfd": _of("off", {"interval": "300ms"}), "routes": _words},
+    "bgp": {
+        "hold": _of({"keepalive": "1s", "hold": "3s"}),
+        "bfd": _of("off", {"interval": "300ms"}),
+        "routes": _words,
+        "carries": _words,
+        "t1_as": _words,
+    },
     "virtual": {"busy": _time(1000, 200_000), "lateness": _time(0, 200_000)},
     "job": {
         "hosts": _job_hosts,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_scenario_mistakes import mistakes, told
+from test_scenario_mistakes import mistakes
 from test_scenario_transport import text
 
 from mrc_testbed.testbed.errors import MissingCapability
@@ -30,6 +30,7 @@ from mrc_testbed.topos.shape import Shape
 
 PLAN = build_plan(Shape(1, 2, 2, 2, 25_000_000, 0), Routing.BGP)
 WITH_BFD = FabricOptions("dummy", "none", "port program", bgp=BgpOptions(1, 3, 300, 3, "racks"))
+USUAL = BgpOptions()
 T0_TEXT = """\
 hostname p0-t0-1
 ipv6 prefix-list ANNOUNCED permit fd00:1:0:1::/64 ge 128
@@ -116,9 +117,16 @@ def test_no_folder_of_the_machine_is_made(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_every_t0_is_an_autonomous_system_and_the_t1s_of_a_plane_are_one() -> None:
     plan = build_plan(Shape(3, 4, 2, 1, 25_000_000, 0), Routing.BGP)
-    numbers = {switch.name: autonomous_system(switch) for switch in plan.switches}
+    numbers = {switch.name: autonomous_system(switch, BgpOptions()) for switch in plan.switches}
     assert len(set(numbers.values())) == 3 * (4 + 1)
     assert numbers["p1-t1-0"] == numbers["p1-t1-1"] != numbers["p2-t1-0"]
+
+
+def test_each_t1_may_be_an_autonomous_system_too() -> None:
+    plan = build_plan(Shape(3, 256, 2, 1, 25_000_000, 0), Routing.BGP)
+    numbers = {autonomous_system(switch, BgpOptions(t1_as="each")) for switch in plan.switches}
+    assert len(numbers) == len(plan.switches)
+    assert max(numbers) <= 4_294_967_294  # RFC 6996
 
 
 def test_switches_have_addresses_on_the_links_between_them() -> None:
@@ -137,8 +145,8 @@ def near(link: str) -> object:
     return PLAN.link_by_name[link].near
 
 
-def hops(node: str, *lost: str, plan: Plan = PLAN) -> dict[str, tuple[NextHop, ...]]:
-    return {route.prefix: route.hops for route in learned_routes(plan, node, "hosts", lost)}
+def hops(node: str, *lost: str, plan: Plan = PLAN, bgp: BgpOptions = USUAL) -> dict[str, tuple[NextHop, ...]]:
+    return {route.prefix: route.hops for route in learned_routes(plan, node, bgp, lost)}
 
 
 def test_a_t0_learns_each_remote_host_over_every_t1() -> None:
@@ -146,7 +154,7 @@ def test_a_t0_learns_each_remote_host_over_every_t1() -> None:
     assert hops("p0-t0-0") == {"fd00:1:0:1::1/128": both, "fd00:1:0:1::2/128": both}
     assert hops("p0-t1-1")["fd00:1:0:1::1/128"] == (NextHop("fe80::3f6", "down1"),)
     assert not hops("h0")
-    assert [route.prefix for route in learned_routes(PLAN, "p0-t0-0", "racks")] == ["fd00:1:0:1::/64"]
+    assert [route.prefix for route in learned_routes(PLAN, "p0-t0-0", WITH_BFD.bgp)] == ["fd00:1:0:1::/64"]
 
 
 def test_a_lost_link_takes_the_ways_over_it_at_both_ends() -> None:
@@ -231,11 +239,12 @@ def test_bfd_faster_than_the_machine_carries_is_refused() -> None:
     assert [line for line in refused if "24 links would take 53% of a core" in line and "at least 70ms" in line]
 
 
-def test_mrc_and_virtual_time_have_no_bgp() -> None:
-    assert told(mistakes(text("routing: bgp")), "2:10: routing", "`routing: srv6`")
-    virtual = mistakes(text("transport: roce\nrouting: bgp\nworld: virtual"))
+@pytest.mark.parametrize(("transport", "instead"), [("roce", "ecmp-static"), ("mrc", "srv6")])
+def test_virtual_time_has_no_bgp(transport: str, instead: str) -> None:
+    virtual = mistakes(text(f"transport: {transport}\nrouting: bgp\nworld: virtual"))
     assert len(virtual) == 1
     assert "real daemons in real seconds" in virtual[0]
+    assert f"`routing: {instead}`" in virtual[0]
 
 
 def over_bgp(more: str = "") -> Scenario:

@@ -93,6 +93,24 @@ def test_an_ev_that_came_back_and_was_lost_again_did_come_back(folder: RunFolder
     assert second["last"]["why"] == "1 of 1 EVs did not come back"
 
 
+def test_an_ev_that_a_detour_brought_back_did_not_come_back_after_the_heal(folder: RunFolder, tmp_path: Path) -> None:
+    """It was back before; what a later fault made of it is no matter of this one."""
+    again = [fault("inject", kind, 6.0, cycle=1) for kind in ("invoke", "ok")]
+    folder.history[6:6] = [*again, *(fault("heal", kind, 8.2, cycle=1) for kind in ("invoke", "ok"))]
+    folder.events[:] = [
+        event for event in folder.events if (event["event"], event.get("peer")) != ("ev_state", "h2")
+    ] + [
+        ev("h0", "h2", 0, 1, 3.6, "GOOD", "ASSUMED_BAD", lost=3.551),
+        ev("h0", "h2", 0, 1, 3.8, "ASSUMED_BAD", "GOOD"),
+        ev("h0", "h2", 0, 1, 6.1, "GOOD", "ASSUMED_BAD", lost=6.05),
+        ev("h0", "h2", 0, 1, 8.3, "ASSUMED_BAD", "GOOD"),
+    ]
+    folder.events.sort(key=lambda event: event["t_ns"])
+    first, second = (one["after_heal"]["evs_restored"] for one in occurrences(folder, tmp_path))
+    assert (first["number"], first["last"]["ms"]) == (1, 298)  # that of h3 alone
+    assert (second["number"], second["last"]["ms"]) == (1, 100)
+
+
 @pytest.mark.parametrize("line", ["lost_per_qp.max of each host <= 99", "stall.p100 of each host <= 1s"])
 def test_a_host_that_only_receives_does_not_count_among_each(folder: RunFolder, tmp_path: Path, line: str) -> None:
     """An incast left such a check open for ever; a host without its QPs still does."""

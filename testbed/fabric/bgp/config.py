@@ -1,7 +1,8 @@
 """Plan -> what FRR's daemons read, and the script that starts them on a switch. Pure.
 
-Each T0 is an autonomous system of its own, all T1 of a plane are one, so that no route goes through a third switch (RFC
-7938, 5.2). Sessions are between the addresses of a link, over which a T0 announces its hosts.
+Each T0 is an autonomous system of its own. As a rule all T1 of a plane are one, so that no route goes through a third
+switch (RFC 7938, 5.2); else each is its own, and routes may go up and down again. Sessions are between the addresses of
+a link, over which a T0 announces its hosts; or each switch its uSID, where senders choose paths.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
-from mrc_testbed.topos import plain
+from mrc_testbed.topos import plain, usid
 from mrc_testbed.topos.plan import Plan, Switch
 
 FRR = "/usr/lib/frr"
@@ -22,6 +23,8 @@ SCRATCH_FOLDER = "/var/tmp/frr"
 _FIRST_PRIVATE_AS = 4_200_000_000
 """RFC 6996."""
 _PLANE_SHIFT = 16
+_FIRST_T1 = 1 << 12
+"""Behind the numbers of T0, where each T1 has its own."""
 _FIRST_ROUTER = IPv4Address("10.0.0.1")
 _MOST_NEXT_HOPS = 64
 _SOCKET_OF_ZEBRA = f"{RUN_FOLDER}/zserv.api"
@@ -32,9 +35,12 @@ the old one away first, as old kernels needed it: packets that come in between m
 next hops of a route come or go."""
 
 
-def autonomous_system(switch: Switch) -> int:
+def autonomous_system(switch: Switch, bgp: BgpOptions) -> int:
     """The number of a switch's autonomous system."""
-    return _FIRST_PRIVATE_AS + (switch.plane << _PLANE_SHIFT) + (0 if switch.tier else switch.index + 1)
+    number = switch.index + 1
+    if switch.tier:
+        number = _FIRST_T1 + switch.index if bgp.t1_as == "each" else 0
+    return _FIRST_PRIVATE_AS + (switch.plane << _PLANE_SHIFT) + number
 
 
 def zebra_text(switch: Switch) -> str:
@@ -47,7 +53,7 @@ def zebra_text(switch: Switch) -> str:
 def bgpd_text(plan: Plan, switch: Switch, bgp: BgpOptions) -> str:
     """The configuration of bgpd."""
     # A route map that is defined after its use counts five seconds later (`bgp route-map delay-timer`).
-    parts = (*_announced(switch, bgp), *_router(plan, switch, bgp), *_families(plan, switch))
+    parts = (*_announced(plan, switch, bgp), *_router(plan, switch, bgp), *_families(plan, switch))
     return "\n".join((f"hostname {switch.name}", *parts)) + "\n"
 
 
@@ -58,14 +64,14 @@ def _neighbours(plan: Plan, switch: Switch) -> Iterator[tuple[str, Switch]]:
 
 
 def _router(plan: Plan, switch: Switch, bgp: BgpOptions) -> Iterator[str]:
-    yield f"router bgp {autonomous_system(switch)}"
+    yield f"router bgp {autonomous_system(switch, bgp)}"
     yield f" bgp router-id {_FIRST_ROUTER + plan.switches.index(switch)}"
     yield " no bgp ebgp-requires-policy"
     yield " no bgp default ipv4-unicast"
     yield " bgp bestpath as-path multipath-relax"
     yield f" timers bgp {bgp.keepalive_s} {bgp.hold_s}"
     for address, other in _neighbours(plan, switch):
-        yield f" neighbor {address} remote-as {autonomous_system(other)}"
+        yield f" neighbor {address} remote-as {autonomous_system(other, bgp)}"
         yield f" neighbor {address} description {other.name}"
         yield f" neighbor {address} advertisement-interval 0"
         yield f" neighbor {address} timers connect 1"
@@ -76,20 +82,23 @@ def _router(plan: Plan, switch: Switch, bgp: BgpOptions) -> Iterator[str]:
 def _families(plan: Plan, switch: Switch) -> Iterator[str]:
     yield " address-family ipv6 unicast"
     yield f"  maximum-paths {_MOST_NEXT_HOPS}"
-    if switch.tier == 0:
+    if switch.tier == 0 or plan.learns_locators:
         yield f"  redistribute kernel route-map {_ANNOUNCED}"
     for address, _ in _neighbours(plan, switch):
         yield f"  neighbor {address} activate"
     yield " exit-address-family"
 
 
-def _announced(switch: Switch, bgp: BgpOptions) -> Iterator[str]:
-    """Of the routes that were written into the kernel: those of the hosts, or that of the whole group."""
-    if switch.tier:
+def _announced(plan: Plan, switch: Switch, bgp: BgpOptions) -> Iterator[str]:
+    """Of the routes that were written into the kernel: that of the switch's own uSID; or of a T0 those of its hosts, or
+    that of the whole group."""
+    if plan.learns_locators:
+        prefixes = usid.locator(switch.usid)
+    elif switch.tier:
         return
-    length = 128 if bgp.routes == "hosts" else 64
-    group = plain.group_prefix(switch.plane, switch.index)
-    yield f"ipv6 prefix-list {_ANNOUNCED} permit {group}" + (f" ge {length}" if length > 64 else "")
+    else:
+        prefixes = plain.group_prefix(switch.plane, switch.index) + (" ge 128" if bgp.routes == "hosts" else "")
+    yield f"ipv6 prefix-list {_ANNOUNCED} permit {prefixes}"
     yield f"route-map {_ANNOUNCED} permit 10"
     yield f" match ipv6 address prefix-list {_ANNOUNCED}"
 

@@ -39,7 +39,7 @@ class RouteWatch:
 
     def __init__(self, plan: Plan, options: FabricOptions, pids: Mapping[str, int]) -> None:
         self._all = {
-            switch.name: sum(len(route.hops) for route in learned_routes(plan, switch.name, options.bgp.routes))
+            switch.name: sum(len(route.hops) for route in learned_routes(plan, switch.name, options.bgp))
             for switch in plan.switches
             if switch.tier == 0
         }

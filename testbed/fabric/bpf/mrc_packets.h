@@ -38,15 +38,20 @@ static __always_inline enum class class_of(const struct headers *h)
 	return h->inner.next == 17 && get16(h->destination_port) == ROCE_PORT ? DATA : OTHER;
 }
 
-/* Hosts send no trimmed packets. */
-static __always_inline bool is_high(const struct headers *h)
+/* What switches say to each other by BGP and BFD. It may be shorter than the headers of MRC. */
+static __always_inline bool is_routing(const struct __sk_buff *skb)
 {
-	return class_of(h) == CONTROL;
+	__u8 start[4]; /* protocol, and of IPv6 the version and traffic class */
+
+	if (bpf_skb_load_bytes(skb, 12, start, sizeof(start)))
+		return false;
+	return get16(start) == ETH_P_IPV6 && (get16(start + 2) >> 4 & 0xFF) >> 2 == DSCP_ROUTING;
 }
 
-static __always_inline bool goes_first(const struct arrival *a)
+/* Hosts send no trimmed packets. */
+static __always_inline bool is_high(const struct __sk_buff *skb, const struct headers *h)
 {
-	return a->class == CONTROL || (a->class == TRIMMED && settings.trimmed_first);
+	return encapsulated(h) ? class_of(h) == CONTROL : is_routing(skb);
 }
 
 /* Class, ECN and what trimming would leave. */

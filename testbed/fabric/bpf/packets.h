@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define ROCE_PORT 4791
+#define DSCP_ROUTING 48 /* CS6: network control (RFC 4594, 3.2) */
 #define ECN_MASK 3
 #define ECN_CE 3
 #define IMMEDIATE_BYTES 4
@@ -46,7 +47,7 @@ struct arrival {
 	enum class class;
 	__u32 length, bare; /* bare: length when trimmed, 0 when it cannot be */
 	bool ect;
-	bool high; /* of plain packets: it goes before data, and is neither marked nor dropped */
+	bool high; /* it goes before data, and is neither marked nor dropped */
 };
 
 /* What ingress knows of a packet: rules are held against it, not against packet memory, which helpers invalidate. */

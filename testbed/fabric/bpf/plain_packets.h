@@ -9,7 +9,6 @@
 #define LAST_RC_DATA_OPCODE 0x0B /* SEND and RDMA WRITE: FIRST, MIDDLE, LAST, ONLY, with immediate or without */
 #define FRAME_HEADER_BYTES (14 + 40 + 8) /* up to the UDP payload */
 #define RC_HEADER_BYTES (12 + 16) /* BTH, RETH */
-#define DSCP_ROUTING 48 /* CS6: network control (RFC 4594, 3.2) */
 #define HOST_PREFIX 0xFD000001
 
 struct headers {
@@ -62,8 +61,9 @@ static __always_inline enum class class_of(const struct headers *h)
 
 /* Control packets that ask for it, and the switches' own (BGP and BFD). TCP's do not, and wait behind data as they do
    in any network. */
-static __always_inline bool is_high(const struct headers *h)
+static __always_inline bool is_high(const struct __sk_buff *skb, const struct headers *h)
 {
+	(void)skb; /* its first headers tell all */
 	if (!h || get16(h->protocol) != ETH_P_IPV6)
 		return false;
 	if (!of_host(h->ip.source))
@@ -71,15 +71,9 @@ static __always_inline bool is_high(const struct headers *h)
 	return class_of(h) == CONTROL && traffic_class(&h->ip) >> 2 == settings.control;
 }
 
-static __always_inline bool goes_first(const struct arrival *a)
-{
-	return a->high || (a->class == TRIMMED && settings.trimmed_first);
-}
-
 static __always_inline void look_into(const struct headers *h, struct arrival *a)
 {
 	a->class = class_of(h);
-	a->high = is_high(h);
 	a->ect = h && get16(h->protocol) == ETH_P_IPV6 && traffic_class(&h->ip) & ECN_MASK;
 	if (a->class == DATA && is_roce(h))
 		a->bare = trimmed_length(traffic_class(&h->ip) >> 2, h->udp.opcode, h->udp.checksum, FRAME_HEADER_BYTES,

@@ -113,10 +113,16 @@ static __always_inline struct arrival look_at(const struct __sk_buff *skb, const
 		.at_ns = now_ns + lead_ns,
 		.lead_ns = lead_ns,
 		.length = skb->len,
+		.high = is_high(skb, h),
 	};
 
 	look_into(h, &a);
 	return a;
+}
+
+static __always_inline bool goes_first(const struct arrival *a)
+{
+	return a->high || (a->class == TRIMMED && settings.trimmed_first);
 }
 
 static __always_inline bool in_ramp(const struct port *port, __u64 backlog_ns, __u32 dice)
@@ -281,7 +287,7 @@ int nic_egress(struct __sk_buff *skb)
 	__u32 key = skb->ifindex - FIRST_IFINDEX;
 	struct port *port = bpf_map_lookup_elem(&ports, &key);
 	struct queue *queue = bpf_map_lookup_elem(&queues, &key);
-	bool high = is_high(headers_of(skb));
+	bool high = is_high(skb, headers_of(skb));
 	__u64 at_ns, cost, leaves_at_ns;
 
 	if (!port || !queue)
@@ -378,7 +384,7 @@ static __always_inline void note_lateness(struct __sk_buff *skb)
 	lateness = bpf_map_lookup_elem(&latenesses, &key);
 	if (!lateness)
 		return;
-	if (!is_high(headers_of(skb)))
+	if (!is_high(skb, headers_of(skb)))
 		*(volatile __u64 *)&lateness->last_ns = late_ns;
 	if (late_ns <= port->late_ns)
 		return;

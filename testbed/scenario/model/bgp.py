@@ -1,4 +1,4 @@
-"""The group `bgp`: timers of BGP and BFD between switches, what is announced, and what BFD costs.
+"""The group `bgp`: timers of BGP and BFD between switches, what is carried and announced, and what BFD costs.
 
 Sources of the defaults: FRR's profile `datacenter` (3 s and 9 s), FRR's BFD (three times 300 ms, both ways).
 """
@@ -110,6 +110,16 @@ class BgpSettings(Model):
     )
     routes: Literal["hosts", "racks"] = Field(
         default="hosts", description="what a T0 announces: each host, or its group", examples=["racks"]
+    )
+    carries: Literal["hosts", "locators"] = Field(
+        default="hosts",
+        description="routes to hosts' plain addresses, or to the uSIDs of switches (transport mrc)",
+        examples=["locators"],
+    )
+    t1_as: Literal["one", "each"] = Field(
+        default="one",
+        description="autonomous systems of a plane's T1 switches: one for all, so no route is a detour, or one each",
+        examples=["each"],
     )
 
 

@@ -64,7 +64,7 @@ from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.testbed.transports.tcp import TcpSettings
 from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from mrc_testbed.topos.fold import fold_all, folded
-from mrc_testbed.topos.plan import Plan, Routing, build_plan
+from mrc_testbed.topos.plan import Carries, Plan, Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 
 USUAL_SEED = 1
@@ -301,11 +301,15 @@ class Scenario(Model):
 
     def plan(self) -> Plan:
         """The fabric that is built, as data."""
-        return build_plan(self.shape(), self.routing)
+        return build_plan(self.shape(), *self._forwarding)
 
     def written_plan(self) -> Plan:
         """The fabric as the file has it: targets are named and drawn there."""
-        return build_plan(self.written_shape(), self.routing)
+        return build_plan(self.written_shape(), *self._forwarding)
+
+    @property
+    def _forwarding(self) -> tuple[Routing, bool, Carries]:
+        return self.routing, self.transport.names_paths, Carries(self.bgp.carries)
 
     @property
     def hash_seed(self) -> int:

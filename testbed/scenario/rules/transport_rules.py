@@ -35,6 +35,8 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
     yield from _plain_switches(scenario)
     if scenario.routing is Routing.BGP:
         yield from _fast_bfd(scenario)
+        yield from _nothing_to_carry(scenario)
+        yield from _cold_detours(scenario)
     if scenario.world is WorldKind.VIRTUAL:
         yield from _kernel_only(scenario)
         yield from _too_fast(scenario)
@@ -85,6 +87,28 @@ def _short_timeout(scenario: Scenario) -> Iterator[Mistake]:
         yield Mistake((scenario.transport.group, "timeout"), f"{why}; write at least {fits}, or a shorter `fabric.rtt`")
 
 
+def _nothing_to_carry(scenario: Scenario) -> Iterator[Mistake]:
+    """Routes to uSIDs that no packet has, or to hosts where none are carried."""
+    if scenario.bgp.carries != "locators":
+        return
+    if not scenario.transport.names_paths:
+        why = f"{scenario.transport} packets list no switches, so nobody would use routes to their uSIDs"
+        yield Mistake(("bgp", "carries"), f"{why}; write `carries: hosts`, or `transport: mrc`")
+    elif scenario.bgp.routes != "hosts":
+        why = "each switch announces its own uSID with `carries: locators`, and no T0 its hosts"
+        yield Mistake(("bgp", "routes"), f"{why}; remove this key, or write `carries: hosts`")
+
+
+def _cold_detours(scenario: Scenario) -> Iterator[Mistake]:
+    """A run begins with exactly its intact paths, and a detour answers for one that is broken."""
+    if not scenario.transport.names_paths or scenario.bgp.carries != "locators" or scenario.bgp.t1_as != "each":
+        return
+    for index, entry in enumerate(scenario.faults):
+        if entry.at.cold:
+            why = "BGP finds a detour for a path that is broken before the run begins"
+            yield Mistake(("faults", index, "at"), f"{why}; write a time such as `at: 2s`, or `bgp.t1_as: one`")
+
+
 def _fast_bfd(scenario: Scenario) -> Iterator[Mistake]:
     try:
         shape = scenario.shape()
@@ -124,7 +148,8 @@ def _kernel_only(scenario: Scenario) -> Iterator[Mistake]:
         )
     elif scenario.routing is Routing.BGP:
         why = "bgp is run by real daemons in real seconds, which virtual time has not"
-        yield Mistake(("routing",), f"{why}; write `world: kernel`, or `routing: ecmp-static`")
+        instead = f"`routing: {scenario.transport.usual_routing}`"
+        yield Mistake(("routing",), f"{why}; write `world: kernel`, or {instead}")
     if scenario.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), "plain shapers are the kernel's own; remove this key, or `world: virtual`")
 

@@ -12,6 +12,12 @@ from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Link, Plan
 
 _SHOWN = 2
+_REPAIR_NS = 130_000_000
+"""What BGP needs after a carrier is gone, at any T (docs/routing.md)."""
+_DETECTION_RTTS = 2.5
+"""What an endpoint that chooses paths needs to leave one (docs/protocol.md)."""
+_APART = 5
+"""On real fabrics the two are factors of hundreds apart; so far at least they must be."""
 
 
 def scenario_warnings(scenario: Scenario) -> Iterator[str]:
@@ -20,8 +26,20 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _unmet_faults(scenario)
     yield from _nothing_to_deny(scenario)
     yield from _keys_of_others(scenario)
+    yield from _race(scenario)
     for variant in scenario.left_out:
         yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
+
+
+def _race(scenario: Scenario) -> Iterator[str]:
+    """BGP's seconds are real and T is scaled: with a long T the slower of two in a real fabric would come first."""
+    detection_ns = _DETECTION_RTTS * scenario.fabric.rtt_ns
+    if not scenario.plan().learns_locators or _APART * detection_ns <= _REPAIR_NS:
+        return
+    times = f"{scenario.transport} leaves a path after {_DETECTION_RTTS} T = {format_duration(round(detection_ns))}"
+    found = f"and BGP has another after {format_duration(_REPAIR_NS)} at any T"
+    most = format_duration(int(_REPAIR_NS / _APART / _DETECTION_RTTS) // 1_000_000 * 1_000_000)
+    yield f"fabric.rtt: {times}, {found}: which comes first means nothing; write at most {most}"
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
