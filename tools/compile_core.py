@@ -54,7 +54,10 @@ INTERPRETED = (
 )
 """Protocols, which classes of plugins may inherit from; what assigns its own methods, and what deletes attributes; what
 runs once, when a daemon is configured."""
-INHERITED = ("Adaptive", "Counted", "EndpointBase", "FixedWindow", "Nscc", "QueuePair", "Rotation", "Spec")
+INHERITED = (
+    *("Adaptive", "Bitmap", "Counted", "EndpointBase", "FixedWindow", "Nscc"),
+    *("Oblivious", "QueuePair", "Reps", "Rotation", "Spec"),
+)
 """Classes that plugins inherit from, or another transport, which stays Python."""
 KEPT = 4
 """Folders of machine code; more branches than that are compiled again when they are set up."""

@@ -132,12 +132,15 @@ class Peer:
     def lose(self, path: Path, reason: LossReason, sent_ns: int, now_ns: int) -> None:
         """A packet sent on `path` at `sent_ns` vanished without explanation: the EV is retired.
 
-        Unless its plane would be left with fewer than its share of `ev_min_active`. Such a floor must not keep a dead
-        plane in use, so it holds only where something sent after the lost packet has arrived over the same plane.
+        Unless the selection retires none, or its plane would be left with fewer than its share of `ev_min_active`. Such
+        a floor must not keep a dead plane in use, so it holds only where something sent after the lost packet has
+        arrived over the same plane.
         """
         if sent_ns < path.restored_ns:
             return  # what was lost before the EV failed says nothing of it after it was probed
         self.selection.on_loss(path, sent_ns, now_ns)
+        if not self.selection.retires:
+            return
         at_floor = path.state in IN_USE and self.evs.count(path.plane) <= self._floor[path.plane]
         if at_floor and self._answers(path.plane, sent_ns):
             self._hold(path, reason)

@@ -180,7 +180,11 @@ def with_plugin(tmp_path, source, **changes):
     [
         ("", {}, "mine.py has no class Mine"),
         ("1 / 0", {}, "mine.py:1: ZeroDivisionError: division by zero"),
-        ("Mine = dict", {"ev_selection": "x"}, "ev_selection must be one of adaptive, spec, mine, not 'x'"),
+        (
+            "Mine = dict",
+            {"ev_selection": "x"},
+            "ev_selection must be one of adaptive, spec, bitmap, oblivious, reps, mine, not 'x'",
+        ),
         ("Mine = dict", {"congestion_control": "x"}, "congestion_control must be one of fixed, nscc, not 'x'"),
         ("", {"plugins": 7}, "plugins must be a list, not 7"),
         ("", {"plugins": [7]}, "expected an object with name, not 7"),

@@ -125,7 +125,10 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
             "endpoint.congestion_control=fixed-rat",
             "unknown congestion control 'fixed-rat'; did you mean 'fixed-rate'?; there are fixed, nscc, fixed-rate",
         ),
-        ("endpoint.ev_selection=7", "must be the name of an EV selection, one of adaptive, spec, random-spray"),
+        (
+            "endpoint.ev_selection=7",
+            "must be the name of an EV selection, one of adaptive, spec, bitmap, oblivious, reps, random-spray",
+        ),
         ("endpoint.ev_selection=adapt", "unknown EV selection 'adapt'; did you mean 'adaptive'?"),
         ("workload.0.train.step.0={gathr: {size: 1KB}}", "unknown key 'gathr'; did you mean 'gather'?"),
         ("workload.0.train.step.0.gather={root: 1}", "the key 'size' is missing; write for example `size: 4MiB`"),

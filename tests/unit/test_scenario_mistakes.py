@@ -156,7 +156,7 @@ def test_text_that_is_no_yaml_mapping(text: str, place: str, keyword: str) -> No
             "seed: 3",
             "endpoint: {ev_selection: rotation}",
             "2:26: endpoint.ev_selection",
-            "'rotation'; there are adaptive, spec",
+            "'rotation'; there are adaptive, spec, bitmap, oblivious, reps",
         ),
         ("seed: 3", "endpoint: {denylist: p1}", "2:22: endpoint.denylist", "list"),
         ("seed: 3", "endpoint: {denylist: [3]}", "2:23: endpoint.denylist.0", "plane"),

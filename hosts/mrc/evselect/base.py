@@ -27,6 +27,9 @@ class EvSelection(Protocol):
     room, and only then calls `take`, once for each packet."""
     uses_skip: bool = False
     """Does it rest EVs with `EvSet.skip`? Else a returning EV whose last probe was marked comes back as GOOD."""
+    retires: bool = True
+    """Does a lost packet retire its EV? Where it does not, EVs stay as they are whatever they lose, and `on_loss` is
+    all that comes of it. A controller, and a peer that asks not to use an EV any more, are heeded all the same."""
 
     def take(self, avoid: Path | None = None) -> Path:
         """The EV of the next packet, of plane `turn`, then move on `turn`. `avoid` is the EV that the last attempt of a
@@ -70,5 +73,5 @@ class EvSelection(Protocol):
 
     def on_loss(self, path: Path, sent_ns: int, now_ns: int) -> None:
         """A packet sent on `path` at `sent_ns` vanished without explanation. `leave` follows, unless the EV has left
-        already or its plane would keep too few EVs (`ev_min_active`)."""
+        already, its plane would keep too few EVs (`ev_min_active`), or the selection `retires` none."""
         return

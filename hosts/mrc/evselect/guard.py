@@ -22,6 +22,7 @@ class Guard(EvSelection):
         self._evs = evs
         self._promised = NO_PLANE
         self.uses_skip = bool(inner.uses_skip)
+        self.retires = bool(getattr(inner, "retires", True))
         self.changed = inner.changed  # type: ignore[method-assign]
         self.enter = inner.enter  # type: ignore[method-assign]
         self.leave = inner.leave  # type: ignore[method-assign]

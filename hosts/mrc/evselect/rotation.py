@@ -17,7 +17,7 @@ from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.hosts.mrc.paths import Path
 
 
-class _Ring:
+class PlaneRing:
     """The EVs of one plane: the active ones in the order of this turn, and more in reserve."""
 
     __slots__ = ("active", "backups", "position", "quota", "skipping")
@@ -63,13 +63,14 @@ class Rotation:
     __slots__ = ("_after", "_evs", "_passes_left", "_prng", "_rings", "_skips", "_then", "turn")
 
     uses_skip = True
+    retires = True
     passes_a_packet: int
     """Of how many EVs in SKIP one packet counts that the rotation has passed them."""
 
     def __init__(self, evs: EvSet) -> None:
         self._evs = evs
         self._prng = evs.prng
-        self._rings = [_Ring(evs.quota(plane)) for plane in range(evs.planes)]
+        self._rings = [PlaneRing(evs.quota(plane)) for plane in range(evs.planes)]
         self._after = [NO_PLANE] * evs.planes
         self._skips = 0
         self._passes_left = 0
@@ -159,14 +160,21 @@ class Rotation:
 
     def take(self, avoid: Path | None = None) -> Path:
         """Not `avoid`, unless it is the only EV of the only plane."""
+        return self._take_in(self._rings[self._take_plane(avoid)], avoid)
+
+    def _take_plane(self, avoid: Path | None) -> int:
+        """The plane of this packet; moves the turn on."""
         plane = self.turn
         if avoid is not None and self._rings[plane].has_only(avoid):
-            plane = self._go_before(plane)
-        elif self._then == NO_PLANE:
+            return self._go_before(plane)
+        if self._then == NO_PLANE:
             self.turn = self._after[plane]
         else:
             self.turn, self._then = self._then, NO_PLANE
-        ring = self._rings[plane]
+        return plane
+
+    def _take_in(self, ring: PlaneRing, avoid: Path | None) -> Path:
+        """The EV of that plane whose turn it is."""
         if ring.skipping:
             return self._take_around(ring, avoid)
         position = ring.position
@@ -192,7 +200,7 @@ class Rotation:
         self._then = self._after[other]
         return other
 
-    def _take_around(self, ring: _Ring, avoid: Path | None) -> Path:
+    def _take_around(self, ring: PlaneRing, avoid: Path | None) -> Path:
         """As `take`, passing over EVs in SKIP; when there is nothing else, the one skipped longest ago (ours: otherwise
         marks would shift load between planes)."""
         self._passes_left = self.passes_a_packet
@@ -217,7 +225,7 @@ class Rotation:
             return min(rested or others, key=lambda other: (other.penalty > 0, other.skipped), default=path)
         return path
 
-    def _next(self, ring: _Ring, passed_over: Sequence[Path] = ()) -> Path:
+    def _next(self, ring: PlaneRing, passed_over: Sequence[Path] = ()) -> Path:
         """The EV whose place in the turn it is, whatever its state. In a new turn those that this packet has passed
         over come last, so that it takes none that it has brought back."""
         if ring.position >= len(ring.active):
@@ -230,7 +238,7 @@ class Rotation:
         ring.position += 1
         return path
 
-    def _pass(self, ring: _Ring, path: Path) -> None:
+    def _pass(self, ring: PlaneRing, path: Path) -> None:
         """The rotation has passed this EV over once."""
         if path.penalty and self._passes_left:
             self._passes_left -= 1
