@@ -11,6 +11,7 @@ from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.steps import job_steps
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 
 INJECTED_LATE_NS = 100_000_000
 """Faults are injected by a clock, so two runs of one schedule differ by at most this; on a faster network by less."""
@@ -100,8 +101,8 @@ def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
         return DeterminismCheck("paths that carried data", True, "not known: a run has no final counters")
     if not only:
         return DeterminismCheck("paths that carried data", True, f"the same {len(first.paths)}")
-    shape = first.record.scenario.shape()
-    spare = shape.planes * shape.t1 > first.record.scenario.endpoint.ev_active
+    scenario, shape = first.record.scenario, first.record.scenario.shape()
+    spare = shape.planes * evs_a_plane(scenario, shape, near=False) > scenario.endpoint.ev_active
     detail = f"{len(only)} in one run only: {_some(only)}"
     return DeterminismCheck(
         "paths that carried data", spare, f"{detail}{' (by chance: there are spare ones)' if spare else ''}"

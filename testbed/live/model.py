@@ -29,6 +29,7 @@ from mrc_testbed.testbed.runner.events import (
     WorkloadBegins,
 )
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.plan import Plan
 
@@ -47,7 +48,7 @@ class LiveModel:
         self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
         has_evs = scenario.transport.has_paths
-        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else ())
+        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else (), _hashed(scenario, plan))
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape)
         self._flows = FlowRates(scenario)
         self._ticker = Ticker(plan.shape)
@@ -131,8 +132,9 @@ class LiveModel:
 
     def _on_floor(self, host: str, event: DaemonEventFields) -> None:
         plane = event["plane"]
+        tile = self._tiles.tile(host, event["peer"], event["uplink"])
         words = partial(wording.floor, plane=plane)
-        self._ticker.gather(event["t_ns"], "ev", ("floor", plane), host, event["uplink"], words)
+        self._ticker.gather(event["t_ns"], "ev", ("floor", plane), host, tile, words)
 
     def _on_plane_state(self, host: str, event: DaemonEventFields) -> None:
         plane, usable = event["plane"], event["usable"]
@@ -151,3 +153,10 @@ class LiveModel:
 
 
 _STEP_KEYS = ("job", "done", "of", "last_s", "worst_s")
+
+
+def _hashed(scenario: Scenario, plan: Plan) -> tuple[int, int] | None:
+    """EVs a plane, near and far, where they name no T1."""
+    if scenario.transport.names_paths:
+        return None
+    return evs_a_plane(scenario, plan.shape, True), evs_a_plane(scenario, plan.shape, False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from mrc_testbed.testbed.live.paths import LOCAL
+from mrc_testbed.testbed.live.paths import HASHED, LOCAL
 from mrc_testbed.testbed.live.rows import Row, Signs, StyledText, joined, padded
 from mrc_testbed.topos.names import link_name, switch_name
 from mrc_testbed.topos.plan import Plan
@@ -110,9 +110,10 @@ class PlanePanel:
             tile = frame["evs"].get(f"{names.plane}/{t1}")
             row = [*(self._link(frame["links"][link]) for link in links), self._node(frame, name)]
             found.append((f"t1-{t1}", joined([*row, *(self._bar(tile, cells) if tile else ())])))
-        local = frame["evs"].get(f"{names.plane}/{LOCAL}")
-        if local:
-            found.append((LOCAL, [StyledText(" " * (len(names.t0s) + 1)), *self._bar(local, cells)]))
+        for place in (LOCAL, HASHED):
+            tile = frame["evs"].get(f"{names.plane}/{place}")
+            if tile:
+                found.append((place, [StyledText(" " * (len(names.t0s) + 1)), *self._bar(tile, cells)]))
         return found
 
     def _cells(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
@@ -120,7 +121,7 @@ class PlanePanel:
         for group in range(len(names.t0s) if names.up else 0):
             links = [[self._link(frame["links"][up[group]])] for up in names.up.values()]
             found += _labelled(f"t0-{group}", _wrap(links, self._width))
-        keys = [f"{names.plane}/{t1}" for t1 in (*range(len(names.up)), LOCAL)]
+        keys = [f"{names.plane}/{t1}" for t1 in (*range(len(names.up)), LOCAL, HASHED)]
         tiles = [[self._worst(frame["evs"][key])] for key in keys if key in frame["evs"]]
         return found + _labelled("EVs", _wrap(tiles, self._width))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mrc_testbed.testbed.live.paths import LOCAL
+from mrc_testbed.testbed.live.paths import HASHED, LOCAL
 from mrc_testbed.testbed.live.ticker import Burst, named
 from mrc_testbed.topos.names import switch_name
 
@@ -52,9 +52,8 @@ def _t1s(plane: int, uplinks: Iterable[object]) -> str:
     found = list(uplinks)
     if len(found) > _SHOWN_T1S:
         return f"plane {plane}"
-    return " and ".join(
-        f"plane {plane} in a group" if up == LOCAL else switch_name(plane, 1, int(str(up))) for up in found
-    )
+    places = {HASHED: f"plane {plane}", LOCAL: f"plane {plane} in a group"}
+    return " and ".join(places.get(str(up)) or switch_name(plane, 1, int(str(up))) for up in found)
 
 
 def _many(count: int, noun: str) -> str:

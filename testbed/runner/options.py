@@ -19,6 +19,7 @@ from mrc_testbed.testbed.fabric.capabilities import (
 )
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.bgp import SECOND_NS, BgpSettings
+from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.transports.base import Sockets
 from mrc_testbed.testbed.transports.tcp import TcpSettings
@@ -45,7 +46,7 @@ def _most_sockets(scenario: Scenario) -> int:
     if scenario.transport.sockets is Sockets.HOST:
         return 0
     if scenario.transport.sockets is Sockets.EV:
-        return scenario.shape().planes * max(scenario.shape().t1, 1)
+        return scenario.shape().planes * evs_a_plane(scenario, scenario.shape(), near=False)
     qps = scenario.job.plan_job(scenario.plan()).qps
     ends = Counter(end for qp in qps for end in (qp.src, qp.dst))
     return max(ends.values(), default=0)

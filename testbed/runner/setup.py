@@ -8,6 +8,7 @@ from typing import Any
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
+from mrc_testbed.testbed.scenario.model.evs import ev_ids, evs_a_plane
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
@@ -66,8 +67,8 @@ def _addresses(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]
 
 
 def _peer_with_ports(scenario: Scenario, plan: Plan, host: Host, peer: Host) -> dict[str, Any]:
-    """A peer, and the EVs towards it where the host draws them: as many as there are paths."""
-    evs = [[path.id.plane, path.id.uplink] for path in plan.paths(host, peer)] if scenario.transport.has_paths else []
+    """A peer, and the EVs towards it where the host draws them."""
+    evs = [[ev.plane, ev.uplink] for ev in ev_ids(scenario, plan, host, peer)]
     return {"host": peer.index, "name": peer.name, "ports": plan.host_ports(peer), **({"evs": evs} if evs else {})}
 
 
@@ -86,8 +87,10 @@ def probe_round_ns(scenario: Scenario, plan: Plan, job: JobPlan) -> int:
     if not scenario.transport.has_paths:
         return 0
     named = [plan.host_by_name[name] for name in scenario.host_names]
-    far = plan.shape.t1
-    a_plane = max(sum(1 if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named)
+    near, far = (evs_a_plane(scenario, plan.shape, is_near) for is_near in (True, False))
+    a_plane = max(
+        sum(near if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named
+    )
     return 2 * a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
 
 
@@ -149,7 +152,7 @@ def broken_paths(
                 if slowed and occurrence.parameters.rate_bps
                 for link in occurrence.targets
             }
-            ids = [path.id for path in plan.paths(host, peer)]
+            ids = ev_ids(scenario, plan, host, peer)
             crossing = [path for path in ids if links.intersection(transport.may_cross(plan, host, peer, path))]
             if crossing:
                 by_peer[peer.name] = [[path.plane, path.uplink] for path in crossing]

@@ -4,7 +4,7 @@ which switches choose one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mrc_testbed.hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _PROTOCOLS = {"tcp": 6, "udp": 17}
 _ROCE_PORT = 4791
+K = TypeVar("K")
+V = TypeVar("V")
+MOST_WAYS = 1 << 16
+"""A fabric of hashed ways remembers so many of them, 40 MB at the most, and then begins anew: those of 128 hosts with
+512 EVs each. What is forgotten is worked out again, and is the same."""
 
 
 class Topology:
@@ -110,15 +115,14 @@ class HashedWays:
         self._hosts = {address: (host, plane) for host in plan.hosts for plane, address in plan.host_ports(host)}
         self._known: dict[tuple[int, udp.Way], VirtualWay] = {}
         """By host and destination: a flow has one way, however often its host asks."""
-        self._flows: dict[VirtualWay, tuple[PlainFlow, int]] = {}
-        """What is hashed of the packets of a way, and the hash."""
+        self._hashes: dict[VirtualWay, int] = {}
         self._chosen: dict[VirtualWay, Sequence[Port]] = {}
 
     def way(self, source: Host, destination: udp.Way) -> VirtualWay:
         """As of `Ways`."""
         way = self._known.get((source.index, destination))
         if way is None:
-            way = self._known[source.index, destination] = self._new_way(source, destination)
+            way = _remember(self._known, (source.index, destination), self._new_way(source, destination))
         return way
 
     def _new_way(self, source: Host, destination: udp.Way) -> VirtualWay:
@@ -126,13 +130,14 @@ class HashedWays:
         if address not in self._hosts:
             raise ValueError(f"{address} is the address of no host")
         target, plane = self._hosts[address]
-        flow = PlainFlow(source, target, plane, "udp", source_port, _ROCE_PORT)
         across = source.group != target.group
         ports = [self._topology.nic(source, plane)] if across else self._topology.between(source, target, plane, 0)
         keys = [plain.host_bits(host.group, host.downlink) for host in (source, target)]
-        way = VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
-        self._flows[way] = flow, self._hash(flow, flow_label)
-        return way
+        return VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
+
+    def _flow(self, way: VirtualWay) -> PlainFlow:
+        hosts = self._plan.hosts
+        return PlainFlow(hosts[way.source], hosts[way.destination], way.plane, "udp", way.source_port, _ROCE_PORT)
 
     def _hash(self, flow: PlainFlow, flow_label: int) -> int:
         """What the T0 of the sender makes of a flow."""
@@ -148,10 +153,13 @@ class HashedWays:
         """As of `Ways`; the answer holds until a port changes."""
         ports = self._chosen.get(packet.way)
         if ports is None:
-            ports = self._chosen[packet.way] = self._ports_now(*self._flows[packet.way])
+            ports = _remember(self._chosen, packet.way, self._ports_now(packet.way))
         return ports
 
-    def _ports_now(self, flow: PlainFlow, hash_: int) -> Sequence[Port]:
+    def _ports_now(self, way: VirtualWay) -> Sequence[Port]:
+        flow, hash_ = self._flow(way), self._hashes.get(way)
+        if hash_ is None:
+            hash_ = _remember(self._hashes, way, self._hash(flow, way.flow_label))
         uplink = self._uplink(flow, hash_)
         return () if uplink is None else self._topology.between(flow.source, flow.destination, flow.plane, uplink)
 
@@ -176,3 +184,10 @@ class HashedWays:
     def ports_changed(self) -> None:
         """Every T0 looks at its uplinks again."""
         self._chosen.clear()
+
+
+def _remember(known: dict[K, V], key: K, value: V) -> V:
+    if len(known) >= MOST_WAYS:
+        known.clear()
+    known[key] = value
+    return value

@@ -17,6 +17,7 @@ from mrc_testbed.testbed.scenario.model.switch_ports import USES, SwitchPorts
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import COLD_START, Model
 from mrc_testbed.testbed.scenario.text.units import format_size
+from mrc_testbed.testbed.transports.base import Chooser
 from tests.generated.sketch import MS, Sketch
 
 Draw = Callable[[Sketch, FieldInfo], Any]
@@ -49,6 +50,13 @@ def _listed(sketch: Sketch, field: FieldInfo) -> Any:
         return field.default
     schema = next(each for each in field.metadata if hasattr(each, "json_schema"))
     return sketch.one(schema.json_schema["enum"])
+
+
+def _entropies(sketch: Sketch, _: FieldInfo) -> int | str:
+    """Of a transport whose EVs switches hash: a few a plane."""
+    if sketch.spoken.chooser is not Chooser.ENTROPY or sketch.often(0.3):
+        return "auto"
+    return sketch.one([1, 3, 8]) * sketch.planes
 
 
 def _whole(least: int, most: int) -> Draw:
@@ -253,6 +261,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "reorder_time": _in_rtts(0, 4, "auto", "0s"),
         "reorder_packets": _of(0, 1, 3, 16),
         "reinfer": _flag,
+        "entropies": _entropies,
         "ev_active": _of(1, 2, 5, 16, 128),
         "ev_min_active": lambda sketch, _: 1 if sketch.often(0.5) else "auto",
         "ev_selection": _listed,

@@ -39,7 +39,7 @@ def net(text: str, **more) -> Net:
 
 def test_every_key_has_its_test_here():
     keys = {field.alias or name for name, field in EndpointSettings.model_fields.items()}
-    elsewhere = {"denylist", "icrc", "congestion_control", "ev_selection", "ev_active", "reinfer"}
+    elsewhere = {"denylist", "entropies", "icrc", "congestion_control", "ev_selection", "ev_active", "reinfer"}
     here = {word for name in globals() if name.startswith("test_key_") for word in [name.removeprefix("test_key_")]}
     assert {key for key in keys - elsewhere if not any(name.startswith(key) for name in here)} == set()
 

@@ -5,6 +5,10 @@
   const WORDS = { good: "good", skip: "skipped", bad: "retired", denied: "denied" };
   /** In place of an uplink: paths between hosts of one group, which cross no T1. */
   const LOCAL = "local";
+  /** The same: EVs that switches hash, which may cross any T1. */
+  const HASHED = "hashed";
+  const NAMES = { [LOCAL]: "group", [HASHED]: HASHED };
+  const PLACES = { [LOCAL]: "inside groups", [HASHED]: HASHED };
   let tiles = new Map();
 
   function show() {
@@ -12,7 +16,7 @@
     Live.byId("tiles").replaceChildren();
   }
 
-  const order = (uplink) => (uplink === LOCAL ? Infinity : Number(uplink));
+  const order = (uplink) => (uplink in NAMES ? Infinity : Number(uplink));
 
   function build(keys) {
     tiles = new Map();
@@ -26,7 +30,7 @@
     const rows = uplinks.map((uplink, index) => {
       const row = Live.make("tr");
       const name = Live.make("th", { scope: "row" });
-      if (uplink === LOCAL) name.append("group");
+      if (uplink in NAMES) name.append(NAMES[uplink]);
       else name.append(index ? "T1" : Testbed.term("T1", "T1"), ` ${uplink}`);
       row.append(name);
       for (const plane of planes) {
@@ -69,7 +73,7 @@
     tile.tile.classList.toggle("bad", bad > 0);
     const [plane, uplink] = key.split("/");
     const words = STATES.map((state, index) => `${now[index]} ${WORDS[state]}`).join(", ");
-    const place = uplink === LOCAL ? "inside groups" : `uplink ${uplink}`;
+    const place = PLACES[uplink] || `uplink ${uplink}`;
     tile.tile.setAttribute("aria-label", `plane ${plane}, ${place}: ${words}`);
     tile.tile.title = words;
   }

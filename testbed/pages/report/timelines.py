@@ -14,6 +14,7 @@ from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import Interval, NoData, outages
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
+from mrc_testbed.testbed.scenario.model.evs import ev_ids
 
 LETTERS = {
     "GOOD": IN_USE,
@@ -144,6 +145,6 @@ def _as_row(timeline: Timeline) -> dict[str, Any]:
 
 def _path_count(record: RunRecord) -> int:
     """Paths that endpoints keep: between hosts that share a QP, both ways."""
-    plan = record.plan
-    pairs = {ordered for src, dst in record.scenario.job.pairs(plan.shape) for ordered in ((src, dst), (dst, src))}
-    return sum(len(plan.paths(plan.host_by_name[src], plan.host_by_name[dst])) for src, dst in pairs)
+    scenario, plan, hosts = record.scenario, record.plan, record.plan.host_by_name
+    pairs = {ordered for src, dst in scenario.job.pairs(plan.shape) for ordered in ((src, dst), (dst, src))}
+    return sum(len(ev_ids(scenario, plan, hosts[src], hosts[dst])) for src, dst in pairs)

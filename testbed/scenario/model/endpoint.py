@@ -92,6 +92,9 @@ class EndpointSettings(Model):
     reinfer: Switchable = Field(
         default=True, description="the loss of a retransmission is inferred from SACKs too", examples=["false"]
     )
+    entropies: WholeOrAuto = _auto(
+        "entropies", "EVs that a host has per peer where switches hash them; auto: one for each path", "128"
+    )
     ev_active: Whole = Field(default=128, ge=1, le=4096, description="EVs in rotation per peer", examples=[128])
     ev_min_active: WholeOrAuto = _auto(
         "ev_min_active", "fewest EVs kept in use per peer; auto: a quarter of those in rotation", "32"
@@ -154,8 +157,10 @@ class EndpointSettings(Model):
         return self.preset == PRODUCTION and self.timeout_ns == PRODUCTION_TIMEOUT_NS
 
     def settings(self) -> dict[str, Any]:
-        """For `configure`, by the names of `EndpointConfig`; without those that follow something else."""
-        named = self.model_dump(exclude={"preset", "dscp", "denylist", "timeout_ns", *self.plugins}, exclude_none=True)
+        """For `configure`, by the names of `EndpointConfig`; without those that follow something else. What comes of
+        `entropies` are the EVs of each peer."""
+        elsewhere = {"preset", "dscp", "denylist", "entropies", "timeout_ns", *self.plugins}
+        named = self.model_dump(exclude=elsewhere, exclude_none=True)
         dscp = {f"dscp_{key}": value for key, value in self.dscp.model_dump().items()}
         return {**named, **dscp, "timeout": self.timeout}
 

@@ -15,10 +15,12 @@ from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
-from mrc_testbed.testbed.transports.base import program_need
+from mrc_testbed.testbed.transports.base import Chooser, program_need
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
 
+MOST_EVS = 256
+"""Of a plane: a flow label has eight bits for the number of an EV."""
 LEAST_SCALED_RTT_NS = 1_000
 """Shorter ones have too few ns for times to be told apart."""
 LEAST_TIMEOUT_RTTS = 5
@@ -32,6 +34,8 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
         yield from _short_timeout(scenario)
     if not scenario.transport.has_paths:
         yield from _of_path_choosers_alone(scenario)
+    if scenario.endpoint.entropies is not None:
+        yield from _wrong_entropies(scenario, scenario.endpoint.entropies)
     yield from _plain_switches(scenario)
     if scenario.routing is Routing.BGP:
         yield from _fast_bfd(scenario)
@@ -76,6 +80,24 @@ def _of_path_choosers_alone(scenario: Scenario) -> Iterator[Mistake]:
             why = f"{name!r} is for {first}, and with `transport: {scenario.transport}` nobody would use it"
             or_else = f"or write `transport: {first}` (of variants, name it in those of {first})"
             yield Mistake(("endpoint", key), f"{why}; {fix}, {or_else}")
+
+
+def _wrong_entropies(scenario: Scenario, entropies: int) -> Iterator[Mistake]:
+    """A number of EVs for a transport whose EVs nobody hashes, or that planes cannot share."""
+    place = ("endpoint", "entropies")
+    if scenario.transport.chooser is not Chooser.ENTROPY:
+        fit = " or ".join(one for one in registry.known().values() if one.chooser is Chooser.ENTROPY)
+        why = f"switches hash no EVs of {scenario.transport}, so nobody would use them"
+        yield Mistake(place, f"{why}; remove this key, or write `transport: {fit}`")
+        return
+    try:
+        planes = scenario.shape().planes
+    except ShapeError:  # said already
+        return
+    if entropies % planes or entropies > MOST_EVS * planes:
+        each = min(max(round(entropies / planes), 1), MOST_EVS)
+        why = f"{planes} planes share {entropies} EVs, the same number each, and none has more than {MOST_EVS}"
+        yield Mistake(place, f"{why}; write {each * planes}")
 
 
 def _short_timeout(scenario: Scenario) -> Iterator[Mistake]:
