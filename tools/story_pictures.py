@@ -57,7 +57,10 @@ def _cell(run: Run) -> str:
 def _spoken(run: Run) -> str:
     variant = run.scenario.variant or "mrc"
     for short, word in (
-        ("mrc-hashed", "MRC, hashed"),
+        ("srv6", "MRC, SRv6"),
+        ("hashed", "MRC, hashed"),
+        ("blind", "MRC, hashed, oblivious"),
+        ("reps", "MRC, hashed, recycled"),
         ("mrc", "MRC"),
         ("tcp", "TCP"),
         ("roce-lossy", "RoCE, lossy"),
@@ -224,7 +227,9 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
-    "is-srv6-needed": _goodput("A far link is dead for four seconds, later a T1 forwards nothing for four"),
+    "is-srv6-needed": _goodput(
+        "For four seconds each: a link beside the senders is down, a far one, then a T1 is silent"
+    ),
     "grey-switch": _goodput("A T1 forwards nothing for twelve seconds and talks on"),
     "train": _one_line_each("PyTorch's DDP: a cut, a rebooting T1, a lost NIC port"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
