@@ -1,6 +1,6 @@
 """What one slow uplink of each T0 costs a permutation over hashed paths, beside the published table of a simulator.
 
-    .venv/bin/python -m benchmarks.slow_link [--t0s 2,4] [--seeds N] [--selection NAME]
+    .venv/bin/python -m benchmarks.slow_link [--t0s 2,4] [--seeds N] [--selection NAME] [--trim BDP]
 
 htsim (results/400g_nscc*.txt of its repository; leaf_spine_8192_400g.topo): 128 T0s of 64 nodes and 64 uplinks, 400
 Gb/s, 1 us a link, 1 MB from each node to another one, 32 paths a flow, NSCC, queues of 100 packets, marks from 25 to
@@ -35,7 +35,7 @@ scale: 1000
 seed: {seed}
 transport: mrc-hashed
 fabric: {{planes: 1, t0_groups: {groups}, t1: {nodes}, hosts_per_t0: {nodes}, port_rate: 100mbit, rtt: 32ms,
-  switch: {{ecn: [0.25, 0.75], trim: 1.0, trim_last_hop: 1.0}}}}
+  switch: {{ecn: [{low}, {high}], trim: {trim}, trim_last_hop: 1.0}}}}
 endpoint: {{entropies: 32, ev_selection: {selection}}}
 workload: [{{permutation: {{bytes: 1000KB, message: 1000KB}}}}]
 """
@@ -49,9 +49,10 @@ class Outcome(NamedTuple):
     again: float
 
 
-def run(t0s: int, seed: int, selection: str, slow: bool) -> Outcome:
-    """One permutation. Raises SystemExit where it does not come to an end."""
-    text = SCENARIO.format(seed=seed, groups=t0s, nodes=NODES, selection=selection) + SLOW * slow
+def run(t0s: int, seed: int, selection: str, slow: bool, trim: float = 1.0) -> Outcome:
+    """One permutation; `trim`: at how many BDP switches trim. Raises SystemExit where it does not come to an end."""
+    levels = {"low": trim / 4, "high": 3 * trim / 4, "trim": trim}
+    text = SCENARIO.format(seed=seed, groups=t0s, nodes=NODES, selection=selection, **levels) + SLOW * slow
     with TemporaryDirectory() as out:
         outcome = run_scenario(load_scenario_text(text), Path(out), quiet=True)
         if outcome.folder is None:
@@ -60,8 +61,8 @@ def run(t0s: int, seed: int, selection: str, slow: bool) -> Outcome:
         return Outcome(done.metric("message_time.p100", "us") / SLOWER, done.metric("retransmissions"))
 
 
-def _row(t0s: int, seeds: range, selection: str) -> str:
-    whole, slow = ([run(t0s, seed, selection, is_slow) for seed in seeds] for is_slow in (False, True))
+def _row(t0s: int, seeds: range, selection: str, trim: float) -> str:
+    whole, slow = ([run(t0s, seed, selection, is_slow, trim) for seed in seeds] for is_slow in (False, True))
     tails = [fmean(one.tail_us for one in each) for each in (whole, slow)]
     again = [fmean(one.again for one in each) / t0s for each in (whole, slow)]
     ratio = tails[1] / tails[0]
@@ -74,8 +75,9 @@ def main() -> None:
     parser.add_argument("--t0s", default="2,4")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--selection", default="adaptive")
+    parser.add_argument("--trim", type=float, default=1.0)
     asked = parser.parse_args()
-    rows = [_row(t0s, range(1, asked.seeds + 1), asked.selection) for t0s in map(int, asked.t0s.split(","))]
+    rows = [_row(t0s, range(1, asked.seeds + 1), asked.selection, asked.trim) for t0s in map(int, asked.t0s.split(","))]
     print(
         "| nodes | tail, us | with slow links | ratio | sent again, a T0 | with slow links |\n|---|---|---|---|---|---|"
     )
