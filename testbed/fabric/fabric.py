@@ -201,6 +201,7 @@ class Fabric:
         for port in ports:
             self._ports.down(port.node, port.ifindex)
             self._down.add(port)
+        self._tell_choosers()
 
     def ports_up(self, ports: Iterable[Interface]) -> None:
         """Bring these ports up and restore the neighbours and routes that the kernel dropped with them."""
@@ -212,6 +213,12 @@ class Fabric:
         }
         run_batches(IP, {node: self.pids[node] for node in lines}, lines)
         self._down = down
+        self._tell_choosers()
+
+    def _tell_choosers(self) -> None:
+        """Switches that choose packet by packet leave the links that are down, as the kernel's routes do."""
+        if self._program is not None:
+            self._program.set_down(self._down)
 
     def switch_off(self, switch: str) -> int:
         """Take the ports down and remove the forwarding table. Returns the number of planned routes left, which must be
@@ -221,6 +228,7 @@ class Fabric:
         run_batch(IP, switch, self.pids[switch], commands.switch_wipe_lines(self.plan, switch))
         self._down.update(own for own, _ in self.plan.ports[switch])
         self._off.add(switch)
+        self._tell_choosers()
         return readback.fib_size(self.plan, self.pids, switch)
 
     def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
@@ -229,6 +237,7 @@ class Fabric:
         run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports))
         self._down.difference_update(ports)
         self._off.discard(switch)
+        self._tell_choosers()
         if self._bgp is not None:
             self._bgp.start([switch])
 

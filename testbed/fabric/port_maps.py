@@ -20,6 +20,7 @@ PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
 LATENESS = struct.Struct("3Q")
+CHOICE = struct.Struct("2I7Q")
 _LAST_AT = 16
 """Of `last_ns` in it."""
 SETTINGS = struct.Struct("6BH")
@@ -31,6 +32,7 @@ VALUE_BYTES = {
     "ingress_counts": COUNTS.size,
     "latenesses": LATENESS.size,
     "port_rules": RULES_BYTES,
+    "choices": CHOICE.size,
 }
 COST_SHIFT = 20
 LAST_HOP = 1

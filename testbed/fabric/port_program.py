@@ -3,13 +3,14 @@ memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric import port_object
 from mrc_testbed.testbed.fabric.libbpf import BpfObject
+from mrc_testbed.testbed.fabric.port_choices import PortChoices
 from mrc_testbed.testbed.fabric.port_maps import (
     VALUE_BYTES,
     SharedArray,
@@ -24,6 +25,7 @@ from mrc_testbed.testbed.fabric.port_maps import (
     take_last_lateness,
 )
 from mrc_testbed.testbed.fabric.sandbox import mount_bpffs
+from mrc_testbed.testbed.switching.adaptive import looks_of
 from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
@@ -104,6 +106,7 @@ class PortProgram:
         self._nics = {own.ifindex for host in plan.hosts for own, _ in plan.ports[host.name]}
         for ifindex in self._levels:
             self._write(ifindex, plan.shape.port_rate_bps)
+        self._choices = PortChoices(maps["choices"], plan, looks_of(plan.shape)) if options.adaptive else None
 
     def _write(self, ifindex: int, rate_bps: int) -> None:
         delay_ns = self._nic_delay_ns if ifindex in self._nics else 0
@@ -116,6 +119,13 @@ class PortProgram:
         """Drain the virtual queue of a port at another rate. Its levels in bytes do not change."""
         self._write(port.ifindex, new_bps)
         stretch_queue(self._queues, port.ifindex - FIRST_IFINDEX, old_bps, new_bps)
+        if self._choices is not None:
+            self._choices.set_rate(port, new_bps)
+
+    def set_down(self, down: Collection[Interface]) -> None:
+        """Switches that choose packet by packet leave out links with one of these ends, and no others."""
+        if self._choices is not None:
+            self._choices.set_down(down)
 
     def backlog_ns(self, port: Interface) -> int:
         """Backlog of a port's virtual queue, as time at the port's rate."""

@@ -15,7 +15,11 @@ _NAMED = 4
 
 def hash_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     """`8 QPs on 5 of 8 uplinks; most on one: 3 (h0>h4, 2 x h1>h5 on p0-t0-0:p0-t1-2)`, before any fault of the
-    workload. Nothing where hosts choose paths, or the run ended too early."""
+    workload. How they choose instead, where that is packet by packet. Nothing where hosts choose paths, or the run
+    ended too early."""
+    if "adaptive_routing" in record.environment:
+        yield "uplinks", str(record.environment["adaptive_routing"])
+        return
     if record.scenario.transport.has_paths:
         return
     if "uplinks" in record.environment:

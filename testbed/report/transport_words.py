@@ -12,16 +12,18 @@ from mrc_testbed.topos.plan import Routing
 
 
 def transport_words(scenario: Scenario) -> str:
-    """`MRC`, `RoCE, lossy`, `RoCE, deep buffers, selective`, `TCP, cubic`, `MPTCP, cubic`."""
-    return scenario.transport.called(scenario.own)
+    """`MRC`, `RoCE, lossy`, `RoCE, deep buffers, selective`, `TCP, cubic`, `MPTCP, cubic`; with `adaptive routing`
+    behind it where switches choose packet by packet."""
+    called = scenario.transport.called(scenario.own)
+    return f"{called}, adaptive routing" if scenario.adaptive else called
 
 
 def routing_words(scenario: Scenario) -> str:
-    """Who finds the path: `SRv6`, `ECMP`, `BGP, BFD 3 x 300 ms`, `SRv6, uSIDs by BGP, an AS per T1`."""
+    """Who finds the path: `SRv6`, `ECMP`, `adaptive`, `BGP, BFD 3 x 300 ms`, `SRv6, uSIDs by BGP, an AS per T1`."""
     if scenario.routing is Routing.SRV6:
         return "SRv6"
     if scenario.routing is Routing.ECMP_STATIC:
-        return "ECMP"
+        return "adaptive" if scenario.adaptive else "ECMP"
     bgp, how = scenario.bgp, ["BGP"]
     if scenario.transport.names_paths:
         how = ["SRv6", "uSIDs by BGP" if bgp.carries == "locators" else "BGP beside it"]

@@ -92,6 +92,7 @@ def _choosing(options: FabricOptions, scenario: Scenario, found: Sequence[Capabi
         ecmp_hash=ecmp.hash,
         repath=ecmp.repath,
         hash_ports=scenario.hosts_hash,
+        adaptive=scenario.adaptive,
         hash_seed=None if options.hash_seed is None else scenario.hash_seed,
         path_order=not scenario.transport.names_paths and not _path_order_lost(found),
         bgp=_bgp_options(scenario.bgp),

@@ -39,6 +39,7 @@ from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.scenario.model.matrix import NAMED
 from mrc_testbed.testbed.scenario.model.transports import PathRoutes
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
+from mrc_testbed.testbed.switching.adaptive import adaptive_words
 from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.topos.plan import Plan
@@ -90,6 +91,7 @@ class Phases:
             "transport": job.scenario.transport,
             "routing": job.scenario.routing,
             **{name: value for name in NAMED if (value := getattr(job.scenario, name))},
+            **({"adaptive_routing": adaptive_words(job.world.options)} if job.scenario.adaptive else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
             "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,

@@ -47,6 +47,8 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
         hash_seed=scenario.hash_seed,
         repath=scenario.ecmp.repath,
         hash_ports=scenario.hosts_hash,
+        adaptive=scenario.adaptive,
+        far_links=scenario.ecmp.far_links == "known",
     )
 
 

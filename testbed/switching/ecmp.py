@@ -35,6 +35,8 @@ class PlainFlow(NamedTuple):
 
 def unpredictable(options: FabricOptions) -> str:
     """Why the kernel's answer to `ip route get` is not the way that packets go; empty where it is."""
+    if options.adaptive:
+        return "switches choose for each packet (ecmp.choose: adaptive)"
     if options.repath:
         return "ecmp.repath is on"
     if options.hash_ports:
@@ -61,9 +63,10 @@ def switch_settings(plan: Plan, node: str, options: FabricOptions) -> dict[str, 
 
 
 def _policy(plan: Plan, options: FabricOptions) -> int:
+    """With adaptive routing the kernel takes the hash that the port program has given a packet."""
     if plan.by_usid:
         return _BY_ADDRESSES
-    return _BY_FIELDS if unpredictable(options) else _BY_PACKET
+    return _BY_FIELDS if not options.adaptive and unpredictable(options) else _BY_PACKET
 
 
 def _fields(options: FabricOptions) -> int:

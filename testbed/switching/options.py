@@ -57,7 +57,9 @@ class FabricOptions:
 
     Where switches choose the path: `ecmp_hash` says whether all have one hash seed or each its own, `hash_seed` is the
     (first) one; None leaves the kernel's, which it draws when the machine boots. `repath`: the flow label counts too.
-    `hash_ports`: of a packet protocol and port numbers count, and its addresses do not.
+    `hash_ports`: of a packet protocol and port numbers count, and its addresses do not. `adaptive`: data go where least
+    waits (testbed/switching/adaptive.py). `far_links`: and not to a T1 that has lost its link to their group, which
+    virtual switches alone can know.
 
     `sid_device`: has the uSID routes, because on `lo` the kernel makes reject routes of them.
 
@@ -80,6 +82,8 @@ class FabricOptions:
     hash_seed: int | None = None
     repath: bool = False
     hash_ports: bool = False
+    adaptive: bool = False
+    far_links: bool = False
     path_order: bool = False
     subflows: bool = False
     tunnel_source: bool = True

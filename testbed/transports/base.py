@@ -175,8 +175,10 @@ class Transport(str):
         return frozenset((*packets, Known.PATHS) if self.has_paths else packets)
 
 
-def program_need(transport: Transport, routing: Routing, settings: Any, repath: bool) -> str:
+def program_need(transport: Transport, routing: Routing, settings: Any, repath: bool, adaptive: bool) -> str:
     """What only the port program can do for this transport, and how to do without; empty if nothing."""
+    if adaptive:
+        return "ecmp.choose: adaptive (without it: `choose: hash`)"
     if routing is Routing.BGP:
         return "bgp (its packets go before data; without it: `routing: ecmp-static`)"
     needs = transport.needs(settings)

@@ -12,12 +12,14 @@ from random import Random
 from typing import Any, Literal
 
 from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.switching.adaptive import looks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions, control_queue_bytes, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds
+from mrc_testbed.testbed.virtual.adaptive import AdaptiveWays
 from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.testbed.virtual.lossless import (
     FIRST_AND_LAST_BYTES,
@@ -65,7 +67,7 @@ class VirtualFabric:
         """Of all ports, where they pause each other."""
         self._ports = _make_ports(plan, options, self.pause_rules, self._headers, scheduler, seed)
         topology = Topology(plan, self._ports)
-        self._ways: Ways = SourceWays(plan, topology) if plan.by_usid else HashedWays(plan, options, topology, seed)
+        self._ways = self._make_ways(topology, seed)
         self._rules = RuleTable(_Slots(self._ports))
         self._rates_bps: dict[str, int] = {}
         self._lost_at: Counter[str] = Counter()
@@ -75,6 +77,15 @@ class VirtualFabric:
             port.choose = self._ways.choose
             if own.node in plan.host_by_name:
                 port.deliver = self._nobody(own.node)
+
+    def _make_ways(self, topology: Topology, seed: int) -> Ways:
+        plan, options = self.plan, self.options
+        if plan.by_usid:
+            return SourceWays(plan, topology)
+        if options.adaptive:
+            looks = looks_of(plan.shape)
+            return AdaptiveWays(plan, options, topology, seed, looks, lambda: self._scheduler.now_ns)
+        return HashedWays(plan, options, topology, seed)
 
     @property
     def pids(self) -> Mapping[str, int]:

@@ -286,6 +286,10 @@ class Port:
         """How long it takes until what waits now has left."""
         return max(0, self._free_at_ns - self._scheduler.now_ns)
 
+    def backlog_bytes(self) -> int:
+        """What waits or is being sent now, in bytes at the port's rate."""
+        return self.backlog_ns() * self._per // self._ns_bits
+
     def queued_bytes(self) -> int:
         """Bytes that wait behind the packet on the wire."""
         return self._admitted - self._sent_bytes

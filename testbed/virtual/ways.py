@@ -42,16 +42,16 @@ class Topology:
         """The ports of a T0 towards its T1s."""
         return [self._by_name[switch, names.uplink_port(t1)] for t1 in range(self._uplinks)]
 
+    def downlink(self, plane: int, t1: int, group: int) -> Port:
+        """The port of a T1 towards the T0 of a group."""
+        return self._by_name[names.switch_name(plane, 1, t1), names.downlink_port(group)]
+
     def between(self, source: Host, destination: Host, plane: int, uplink: int) -> list[Port]:
         """The ports from host to host. Inside a T0 group no T1 is crossed."""
         first, last = (names.switch_name(plane, 0, host.group) for host in (source, destination))
         ports = [self.nic(source, plane)]
         if source.group != destination.group:
-            t1 = names.switch_name(plane, 1, uplink)
-            ports += (
-                self._by_name[first, names.uplink_port(uplink)],
-                self._by_name[t1, names.downlink_port(destination.group)],
-            )
+            ports += self._by_name[first, names.uplink_port(uplink)], self.downlink(plane, uplink, destination.group)
         return [*ports, self._by_name[last, names.downlink_port(destination.downlink)]]
 
 

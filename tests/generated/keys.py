@@ -43,6 +43,15 @@ def _words(sketch: Sketch, field: FieldInfo) -> Any:
     return sketch.one([word for word in get_args(field.annotation) if word is not type(None)])
 
 
+def _choice_of_uplinks(sketch: Sketch, field: FieldInfo) -> Any:
+    """Packet by packet where packets leave switches a choice."""
+    if sketch.spoken.names_paths or sketch.spoken.of_kernel:
+        return "hash"
+    word = _words(sketch, field)
+    sketch.adaptive = word == "adaptive"
+    return word
+
+
 def _listed(sketch: Sketch, field: FieldInfo) -> Any:
     """Of a field whose schema lists the words, as those that plugins add to do: with another transport the usual one,
     as others are refused there."""
@@ -295,7 +304,16 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "rto_min": _time(5 * MS, 300 * MS),
         "connections": _whole(1, 3),
     },
-    "ecmp": {"hash": _words, "repath": _flag, "hosts": _words, "seed": _whole(0, 9)},
+    "ecmp": {
+        "hash": _words,
+        "choose": _choice_of_uplinks,
+        "far_links": lambda sketch, _: (
+            sketch.one(["unknown", "known"]) if sketch.adaptive and not sketch.kernel else None
+        ),
+        "repath": lambda sketch, field: None if sketch.adaptive else _flag(sketch, field),
+        "hosts": lambda sketch, field: None if sketch.adaptive else _words(sketch, field),
+        "seed": _whole(0, 9),
+    },
     "bgp": {
         "hold": _of({"keepalive": "1s", "hold": "3s"}),
         "bfd": _of("off", {"interval": "300ms"}),

@@ -48,6 +48,7 @@ class Sketch:
         self.rounds = 1
         self.faults: list[str] = []
         self.shown = 0
+        self.adaptive = False
 
     def _rate_bps(self) -> int:
         """Flows send for a time, so ports must be slow enough."""

@@ -30,6 +30,7 @@ from mrc_testbed.testbed.fabric.port_maps import (
 from mrc_testbed.testbed.fabric.port_program import late_ns
 from mrc_testbed.testbed.switching import port_counts as layout
 from mrc_testbed.testbed.switching import port_rules
+from mrc_testbed.testbed.switching.adaptive import BAND_SHARES
 from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules, least_trim_bytes
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes, program_queue_bytes
 from mrc_testbed.testbed.switching.port_counts import PortHits
@@ -40,7 +41,10 @@ from mrc_testbed.topos.shape import WIRE_BYTES, Shape
 
 SHAPE = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)
-FILES = (port_object.SOURCE, *(port_object.SOURCE.parent / name for name in ("packets.h", "mrc_packets.h")))
+FILES = (
+    port_object.SOURCE,
+    *(port_object.SOURCE.parent / name for name in ("packets.h", "mrc_packets.h", "adaptive.h")),
+)
 SOURCE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 DEFINES = {name: text for name, text in re.findall(r"#define (\w+) ([^/\n]+)", SOURCE)}
 
@@ -72,6 +76,7 @@ def enum(name: str) -> dict[str, int]:
         ("DATA_HEADER_BYTES", wire.DATA_HEADER_BYTES),
         ("IMMEDIATE_BYTES", bth.IMMEDIATE_BYTES),
         ("ICRC_BYTES", bth.ICRC_BYTES),
+        ("BANDS", len(BAND_SHARES) + 1),
     ],
 )
 def test_the_program_and_the_testbed_use_the_same_numbers(name: str, value: int) -> None:

@@ -138,6 +138,14 @@ def test_hosts_that_hash_have_switches_hash_the_same_with_a_seed_that_can_be_giv
     assert not fabric_options(plain(), ECMP).hash_ports
 
 
+def test_switches_that_choose_packet_by_packet_need_the_port_program() -> None:
+    assert fabric_options(plain(choose="adaptive"), ECMP).adaptive
+    assert not fabric_options(plain(), ECMP).adaptive
+    without = [*ABSENT, *ECMP[-2:]]
+    with pytest.raises(MissingCapability, match=r"^ecmp.choose: adaptive .* needs the port program.*: make setup"):
+        fabric_options(plain(choose="adaptive"), without)
+
+
 def test_ecmp_without_multipath_routes_is_refused() -> None:
     without = [*PRESENT, Capability(MULTIPATH, False, False, "", "use Linux 6.1", "not supported")]
     with pytest.raises(MissingCapability, match=r"^routing: ecmp-static needs multipath .* missing: not supported"):

@@ -105,6 +105,16 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("tcp: {rto_min: 500us}", "2:16: tcp.rto_min", "1ms to 2min"),
         ("tcp: {rto_min: 1h}", "2:16: tcp.rto_min", "1ms to 2min"),
         ("ecmp: {hash: random}", "2:14: ecmp.hash", "polarised"),
+        ("ecmp: {choose: least}", "2:16: ecmp.choose", "adaptive"),
+        ("ecmp: {choose: adaptive}", "2:16: ecmp.choose", "names the path of each packet, so nothing would choose"),
+        ("transport: tcp\necmp: {choose: adaptive}", "3:16: ecmp.choose", "overtaken"),
+        ("transport: mptcp\necmp: {choose: adaptive}", "3:16: ecmp.choose", "overtaken"),
+        ("transport: roce\nrouting: bgp\necmp: {choose: adaptive}", "4:16: ecmp.choose", "`routing: ecmp-static`"),
+        ("transport: roce\necmp: {choose: adaptive, repath: true}", "3:34: ecmp.repath", "hash no flow label"),
+        ("transport: roce\necmp: {choose: adaptive, hosts: hashed}", "3:33: ecmp.hosts", "remove this key"),
+        ("transport: roce\necmp: {far_links: known}", "3:19: ecmp.far_links", "`choose: adaptive`"),
+        ("transport: roce\necmp: {choose: adaptive, far_links: known}", "3:37: ecmp.far_links", "`world: virtual`"),
+        ("ecmp: {far_links: perhaps}", "2:19: ecmp.far_links", "known"),
         ("routing:", "3:1: routing", "no value"),
     ],
 )
@@ -124,6 +134,7 @@ def test_a_short_timeout_matters_where_it_is_used() -> None:
         ("transport: tcp", ", switch: plain", "fabric.switch", "repath: true"),
         ("transport: roce\nroce: {buffers: deep}", ", switch: plain", "fabric.switch", "buffers: lossy"),
         ("transport: roce", ", port_rate: 250gbit", "fabric.port_rate", "as-written"),
+        ("transport: roce\necmp: {choose: adaptive}", ", switch: plain", "fabric.switch", "`choose: hash`"),
         ("seed: 3", ", layout: fold", "fabric.layout", "'folded'"),
     ],
 )
@@ -137,6 +148,7 @@ def test_what_needs_the_port_program_says_so() -> None:
     assert not load("transport: tcp\necmp: {repath: true}").needs_port_program
     assert "deep" in load("transport: roce\nroce: {buffers: deep}").needs_port_program
     assert not load("transport: roce", fabric=", switch: plain").needs_port_program
+    assert "adaptive" in load("transport: mrc-hashed\necmp: {choose: adaptive}").needs_port_program
 
 
 VIRTUAL = ("world=virtual",)

@@ -74,6 +74,15 @@ struct rules {
 	struct rule rule[RULES];
 };
 
+/* How a T0 chooses an uplink for a packet that comes in by this port, and what is known of this one as an uplink. */
+struct choice {
+	__u32 first_uplink, uplinks; /* the key of the first, every second after it, and how many; 0: it hashes */
+	__u64 band_ns[3];            /* upper ends of all bands but the last */
+	__u64 every_ns;              /* how often its queue is looked at */
+	__u64 live;                  /* its link has carrier */
+	__u64 seen_at_ns, seen_ns;   /* when that was last, and what waited */
+};
+
 #define PORT_ARRAY(name, entry)                    \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);  \
@@ -90,6 +99,7 @@ PORT_ARRAY(egress_counts, counts);
 PORT_ARRAY(ingress_counts, counts);
 PORT_ARRAY(latenesses, lateness);
 PORT_ARRAY(port_rules, rules);
+PORT_ARRAY(choices, choice);
 
 static __always_inline void count(struct counts *counts, enum class class, enum verdict verdict, __u32 length)
 {
@@ -105,10 +115,19 @@ static __always_inline __u64 lead_ns_of(__u32 moment, __u64 now_ns)
 	return ticks > 0 ? (__u64)ticks << TICK_SHIFT : 0;
 }
 
+/* By how much a packet within a switch is ahead. What a switch itself sends has no mark. */
+static __always_inline __u64 lead_ns_within(const struct __sk_buff *skb, __u64 now_ns)
+{
+	return skb->mark ? lead_ns_of(skb->mark, now_ns) : 0;
+}
+
+#ifdef PLAIN
+#include "adaptive.h"
+#endif
+
 static __always_inline struct arrival look_at(const struct __sk_buff *skb, const struct headers *h)
 {
-	/* What a switch itself sends has no mark. */
-	__u64 now_ns = bpf_ktime_get_ns(), lead_ns = skb->mark ? lead_ns_of(skb->mark, now_ns) : 0;
+	__u64 now_ns = bpf_ktime_get_ns(), lead_ns = lead_ns_within(skb, now_ns);
 	struct arrival a = {
 		.at_ns = now_ns + lead_ns,
 		.lead_ns = lead_ns,
@@ -402,6 +421,7 @@ int port_ingress(struct __sk_buff *skb)
 #ifdef PLAIN
 	/* A switch chooses the path by what is on the wire, neither by a time nor by what the sender's kernel knows. */
 	bpf_set_hash_invalid(skb);
+	choose_uplink(skb);
 #endif
 	return take_in(skb);
 }

@@ -317,6 +317,11 @@ class Scenario(Model):
         return self.seed if self.ecmp.seed is None else self.ecmp.seed
 
     @property
+    def adaptive(self) -> bool:
+        """True where switches choose packet by packet, by what waits in their queues."""
+        return self.ecmp.choose == "adaptive" and self.routing is not Routing.SRV6
+
+    @property
     def hosts_hash(self) -> bool:
         """True where hosts choose a port by the hash by which switches choose a next hop."""
         return self.ecmp.hosts == "hashed" and not self.transport.has_paths
@@ -457,7 +462,7 @@ class Scenario(Model):
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"
-        by_transport = program_need(self.transport, self.routing, self.own, self.ecmp.repath)
+        by_transport = program_need(self.transport, self.routing, self.own, self.ecmp.repath, self.adaptive)
         if by_transport or self.fabric.switch.use == "program":
             return by_transport or "`fabric.switch` as written"
         return "`trimming` as written" if self.transport.can_be_trimmed and self.trimming.changed() else ""

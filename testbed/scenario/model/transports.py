@@ -78,6 +78,16 @@ class EcmpSettings(Model):
     hash: Literal["polarised", "independent"] = Field(
         default="polarised", description="one hash seed in all switches, or one in each", examples=["independent"]
     )
+    choose: Literal["hash", "adaptive"] = Field(
+        default="hash",
+        description="how a T0 chooses an uplink for data: by a hash of the flow, or packet by packet where least waits",
+        examples=["adaptive"],
+    )
+    far_links: Literal["unknown", "known"] = Field(
+        default="unknown",
+        description="with adaptive: whether T0s know which T1s have lost their link to a group (virtual time only)",
+        examples=["known"],
+    )
     repath: Switchable = Field(
         default=False,
         description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",

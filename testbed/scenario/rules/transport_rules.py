@@ -10,6 +10,7 @@ from mrc_testbed.testbed.scenario.model.folding import folded_occurrences
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.rules.adaptive_rules import adaptive_mistakes
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences
 from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
@@ -37,6 +38,7 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
     if scenario.endpoint.entropies is not None:
         yield from _wrong_entropies(scenario, scenario.endpoint.entropies)
     yield from _plain_switches(scenario)
+    yield from adaptive_mistakes(scenario)
     if scenario.routing is Routing.BGP:
         yield from _fast_bfd(scenario)
         yield from _nothing_to_carry(scenario)
@@ -145,7 +147,7 @@ def _fast_bfd(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _plain_switches(scenario: Scenario) -> Iterator[Mistake]:
-    need = program_need(scenario.transport, scenario.routing, scenario.own, scenario.ecmp.repath)
+    need = program_need(scenario.transport, scenario.routing, scenario.own, scenario.ecmp.repath, scenario.adaptive)
     if need and scenario.fabric.switch.use == "plain":
         yield Mistake(("fabric", "switch"), f"the port program is needed by {need}; remove this key")
 
