@@ -52,8 +52,8 @@ name: tail
 world: virtual
 scale: {scale}
 fabric: {{planes: 4, t0_groups: 2, t1: 4, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 40ms}}
-workload: [{{latency: {{from: h0, to: h2, message: 64KiB, iterations: 60}}}}]
-faults: [{{at: 500ms, link-loss: "h0:p0-t0-0", loss: 40%, for: 3s}}]
+workload: [{{latency: {{from: h0, to: h2, message: 64KiB, iterations: 30}}}}]
+faults: [{{at: 500ms, link-loss: "h0:p0-t0-0", loss: 40%, for: 1s}}]
 time_limit: 20h
 """
 
@@ -139,7 +139,7 @@ name: window
 world: virtual
 scale: real
 fabric: {{planes: 8, t0_groups: 2, t1: 4, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: {rtt}}}
-workload: [{{write: {{from: h0, to: h1, qps: {qps}, for: 5s}}}}]
+workload: [{{write: {{from: h0, to: h1, message: 1MiB, qps: {qps}, for: 9s}}}}]
 """
 
 
@@ -148,11 +148,10 @@ def window(_names: Sequence[str]) -> Iterator[str]:
     yield "| T | settings | QPs | goodput |"
     yield "|---" * 4 + "|"
     for shown, rtt in (("13 us", "104ms"), ("26 us", "208ms")):
-        for words, changes in (("ours", ()), ("production", PRODUCTION)):
-            for qps in (1, 2):
-                done = run(load_scenario_text(WINDOW.format(rtt=rtt, qps=qps), overrides=changes))
-                line = done.metric("goodput", "B/s") / (8e11 / 8 * 4096 / FRAME_BYTES)
-                yield f"| {shown} | {words} | {qps} | {line:.2f} line |"
+        for words, changes, qps in (("ours", (), 1), ("production", PRODUCTION, 1), ("production", PRODUCTION, 2)):
+            done = run(load_scenario_text(WINDOW.format(rtt=rtt, qps=qps), overrides=changes))
+            line = done.metric("goodput", "B/s") / (8e11 / 8 * 4096 / FRAME_BYTES)
+            yield f"| {shown} | {words} | {qps} | {line:.2f} line |"
 
 
 TABLES: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {

@@ -12,6 +12,8 @@ PER_NODE = ("icmp_in", "icmp_out")
 """Fields of IpCounts that are one number a node."""
 _SENDING = "out_"
 """Egress counts of the port program, which NICs do not run."""
+_SELDOM = "out_trimmed_dropped"
+"""Only where trimmed packets wait with data: left out where it is 0."""
 
 
 def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, Any]]:
@@ -20,7 +22,11 @@ def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str
     frames = {(node, port): (rx, tx) for node, port, _, rx, _, _, tx, _ in fabric.sample_ports()}
     for (node, port), counts in fabric.port_counts().items():
         switch = node in fabric.plan.switch_by_name
-        kept = {name: count for name, count in asdict(counts).items() if switch or not name.startswith(_SENDING)}
+        kept = {
+            name: count
+            for name, count in asdict(counts).items()
+            if (switch or not name.startswith(_SENDING)) and (count or name != _SELDOM)
+        }
         rx_packets, tx_packets = frames[node, port]
         queue = queues[node][port]
         books[node][port] = {
