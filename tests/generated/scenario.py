@@ -113,7 +113,8 @@ COMPOSED = {
         ("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "trimming", "workload"), "here"
     ),
     **dict.fromkeys(
-        ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "judge"), "here"
+        ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "cases", "case", "judge"),
+        "here",
     ),
     **dict.fromkeys(LISTS, "parts.py"),
     "plugins": "left out: what a plugin adds is drawn by no table of the language",
