@@ -9,6 +9,7 @@ from mrc_testbed.hosts.common.events import QpError, StallEnded
 from mrc_testbed.hosts.control import Fields
 from mrc_testbed.hosts.mrc.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
 from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
+from mrc_testbed.hosts.rc.port_events import PortMoved
 
 
 def describe(event: object, peers: Mapping[int, str], qps: Mapping[int, str]) -> tuple[str, Fields]:
@@ -29,6 +30,9 @@ def describe(event: object, peers: Mapping[int, str], qps: Mapping[int, str]) ->
             return "floor", {**where, "in_use": event.in_use, "trigger": event.trigger}
         case QpError():
             return "qp_error", {"qp": qps[event.qpn], "peer": peers[event.peer], "reason": str(event.reason)}
+        case PortMoved():
+            moved = {"plane": event.plane, "state": event.state, "carrier": event.carrier}
+            return "failover", {"qp": qps[event.qpn], "peer": peers[event.peer], **moved}
         case StallEnded():
             when = {"begin_ns": event.begin_ns, "end_ns": event.end_ns}
             return "stall", {"qp": qps[event.qpn], "peer": peers[event.peer], **when}

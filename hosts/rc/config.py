@@ -44,6 +44,12 @@ class RcConfig:
     """Hold data back to the port rate. Off only for benchmarks."""
     speed: int = 1
     """As of `EndpointConfig`."""
+    failover: bool = False
+    """The QPs of a pair are one a port, and a failed port's work goes on over the others (hosts/rc/failover.py)."""
+    port_recovery: bool = False
+    """Such a port is asked for, and used again."""
+    retry_hold_ns: int = 0
+    """With one port: when a QP has used up its retries, wait so long, then do what was open once again; 0: do not."""
     hash_seed: int | None = None
     """With which QPs are hashed to the ports of this host, as switches hash them; None deals them out in turn."""
 

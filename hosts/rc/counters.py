@@ -53,6 +53,12 @@ class RcCounters(Counted):
     control_dropped: int = 0
     """Control packets that found the queue for them full."""
     qp_errors: int = 0
+    ports_failed: int = 0
+    """Times that failover took a port of a QP out of use, or that a retry of operations held a QP."""
+    ports_returned: int = 0
+    """Times that such a port came back."""
+    parts_replayed: int = 0
+    """Parts of writes that were sent again, because the peer did not have them when a port failed."""
     immediates: int = 0
     """Immediates received, each once."""
     wimm_delivered: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import EndpointBase
@@ -27,6 +28,13 @@ REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
+class AsideTaker(Protocol):
+    """Who hears what failover says to a QP, whatever the QP's state."""
+
+    def take(self, qpn: int, view: memoryview, now_ns: int) -> None:
+        """A packet of `wire.ASIDE`, whole and from the peer of this QP. The view is not kept."""
+
+
 class RcEndpoint(EndpointBase[RcContext, RcQp]):
     """A host whose QPs are reliable connections, each on one way through the network that it never leaves.
 
@@ -34,7 +42,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
-    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers")
+    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers", "aside")
 
     def __init__(self, config: RcConfig) -> None:
         self._config = config
@@ -45,6 +53,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         self._qps: dict[int, RcQp] = {}
         self._next_qpn = FIRST_QPN
         self._draws = Prng(config.seed << 8 ^ config.host)
+        self.aside: AsideTaker | None = None
 
     # --- application ---
 
@@ -58,6 +67,33 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         attributes = self._attributes(self.new_qpn(), region_bytes, psn)
         self._qps[attributes.qpn] = RcQp(self._context, self._peer(peer), attributes)
         return attributes
+
+    def open_group(
+        self, peer: int, region_bytes: int, before: memoryview | None = None
+    ) -> tuple[int, memoryview, list[RcAttributes]]:
+        """A QP on each port of the peer, RESET -> INIT, which share one region, of zeros or as it was `before`.
+
+        A number for all of them, the region, and their attributes in the order of the ports.
+        """
+        terms = self._attributes(self.new_qpn(), region_bytes, 0)
+        region = memoryview(bytearray(region_bytes)) if before is None else before
+        known = self._peer(peer)
+        opened = []
+        for turn in range(len(known.ports)):
+            own = replace(terms, qpn=self.new_qpn(), psn=self._draws.below(MODULUS))
+            self._qps[own.qpn] = qp = RcQp(self._context, known, own, turn=turn)
+            qp.region = region
+            opened.append(own)
+        return terms.qpn, region, opened
+
+    def member(self, qpn: int) -> RcQp:
+        """A QP of `open_group`. Raises `UnknownQpError`."""
+        return self._qp(qpn)
+
+    @property
+    def context(self) -> RcContext:
+        """What its QPs share."""
+        return self._context
 
     def new_qpn(self) -> int:
         """A number for a QP that a program connects later."""
@@ -167,9 +203,11 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         elif qp.peer.number != peer:
             counters.refuse(RcIgnored.WRONG_PEER)
         elif not qp.receives or qp.responder is None:
-            counters.refuse(RcIgnored.QP_STATE)
+            self._take_aside(qp, view, now_ns)
         elif view[0] <= wire.WRITE_ONLY_IMM:
             qp.responder.on_data(view, traffic_class & bth.ECN_MASK == bth.ECN_CE, arrival_ns, now_ns)
+        elif view[0] in wire.ASIDE:
+            self._take_aside(qp, view, now_ns)
         elif not qp.live or qp.requester is None:
             counters.refuse(RcIgnored.QP_STATE)
         elif view[0] == wire.ACKNOWLEDGE:
@@ -177,6 +215,14 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
             qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
         else:
             qp.requester.on_cnp(now_ns)
+
+    def _take_aside(self, qp: RcQp, view: memoryview, now_ns: int) -> None:
+        """What is neither for the requester nor for the responder, because of the QP's state or because failover said
+        it."""
+        if self.aside is None or view[0] not in wire.ASIDE:
+            self._context.counters.refuse(RcIgnored.QP_STATE)
+        else:
+            self.aside.take(qp.attributes.qpn, view, now_ns)
 
     # --- reading ---
 

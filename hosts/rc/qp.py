@@ -7,10 +7,11 @@ from dataclasses import replace
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpError, QpFailure
 from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, ReadableMemory
+from mrc_testbed.hosts.common.psn import MASK
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import GO_BACK_N, LOSSLESS, SELECTIVE, RcAttributes, check_recovery
-from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.context import RcContext, Way
 from mrc_testbed.hosts.rc.lossless import LosslessRequester, LosslessResponder
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.requester import Requester
@@ -32,12 +33,20 @@ class RcQp(QueuePair):
 
     __slots__ = ("_context", "_domain", "_remote", "_turn", "_way", "attributes", "peer", "requester", "responder")
 
-    def __init__(self, context: RcContext, peer: RcPeer, attributes: RcAttributes, domain: Domain = NO_DOMAIN) -> None:
-        super().__init__(attributes.region_bytes)
+    def __init__(
+        self,
+        context: RcContext,
+        peer: RcPeer,
+        attributes: RcAttributes,
+        domain: Domain = NO_DOMAIN,
+        turn: int | None = None,
+    ) -> None:
+        super().__init__(0 if turn is not None else attributes.region_bytes)
         self._context = context
         self._domain = domain
-        self._turn: int | None = None
-        """Which of the peer's ports it was dealt; it keeps that when it is reset."""
+        self._turn = turn
+        """Which of the peer's ports it was dealt; it keeps that when it is reset. One that is told it from the start is
+        one of several with one region, which is given to it."""
         self.peer = peer
         self.attributes = attributes
         self.requester: Requester | None = None
@@ -124,6 +133,20 @@ class RcQp(QueuePair):
         self._leave()
         self.attributes = attributes
         self.advance(attributes.qpn, QpInput.OPEN)
+
+    def restore(self, psns: int) -> None:
+        """Any state -> RTS, with the attributes of both sides as they were, but that both count on `psns` further. What
+        was posted is forgotten, the region stays."""
+        self._leave()
+        remote = replace(self._remote, psn=self._remote.psn + psns & MASK)
+        self.attributes = replace(self.attributes, psn=self.attributes.psn + psns & MASK)
+        self.advance(self.attributes.qpn, QpInput.OPEN)
+        self.connect(remote)
+
+    @property
+    def way(self) -> Way:
+        """That of its packets, once it knows its peer."""
+        return self._way
 
     def destroy(self) -> None:
         """As of `QueuePair`."""

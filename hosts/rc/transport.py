@@ -9,6 +9,7 @@ from mrc_testbed.hosts.network import DatagramNetwork, PeerPorts, read_ports
 from mrc_testbed.hosts.plugins import LoadedPlugins
 from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
 from mrc_testbed.hosts.rc.endpoint import RcEndpoint
+from mrc_testbed.hosts.rc.failover_endpoint import FailoverEndpoint, PortGroupAttributes
 from mrc_testbed.hosts.rc.wire import CLASS_DATA
 from mrc_testbed.hosts.udp import Source
 from mrc_testbed.hosts.wiring import Wiring
@@ -28,6 +29,9 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         timeout_ns=number_in(settings, "timeout_ns", 1),
         retries=number_in(settings, "retries"),
         congestion_control=text_in(settings, "congestion_control"),
+        failover=text_in(settings, "failover") == "port",
+        port_recovery=settings["port_recovery"] is True,
+        retry_hold_ns=number_in(settings, "retry_hold_ns"),
         speed=speed_of(request),
         **{key: value for key, value in read_settings(request).items() if key in OF_ALL_PACKETS},
     )
@@ -35,7 +39,8 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
     own = read_ports(request.rows("ports"))
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
     by_address: dict[Source, int] = {(address,): peer.host for peer in peers for address in peer.ports.values()}
-    endpoint = RcEndpoint(config)
+    grouped = config.failover or config.retry_hold_ns > 0
+    endpoint: RcEndpoint | FailoverEndpoint = FailoverEndpoint(config) if grouped else RcEndpoint(config)
     for peer in peers:
         endpoint.add_peer(peer.host, [(plane, address) for plane, address in peer.ports.items() if plane in own])
     return DatagramNetwork(
@@ -43,7 +48,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         peers={peer.host: peer.name for peer in peers},
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
-        read_remote=RcAttributes.from_json,
+        read_remote=PortGroupAttributes.from_json if grouped else RcAttributes.from_json,
         rx=wiring.receiver(by_address, delay_ns, stamped),
         tx=wiring.sender_set(
             {address: own[plane] for peer in peers for plane, address in peer.ports.items() if plane in own},

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from struct import Struct
 
 from mrc_testbed.hosts.common.bth import (
+    ACK_REQUEST,
     BTH_BYTES,
     ICRC_BYTES,
     IMMEDIATE_BYTES,
     PKEY,
+    PSN_MASK,
     QPN_MASK,
     Refusal,
     close,
@@ -36,13 +38,20 @@ WRITE_LAST = 0x08
 WRITE_LAST_IMM = 0x09
 WRITE_ONLY = 0x0A
 WRITE_ONLY_IMM = 0x0B
+READ_REQUEST = 0x0C
+READ_RESPONSE = 0x10
+"""READ of one packet: the only one that failover needs (hosts/rc/port_group.py)."""
 ACKNOWLEDGE = 0x11
+SEND_IMM = 0x25
+"""SEND of nothing with an immediate, of an unreliable connection (transport 1): what failover asks a dead port with."""
 CNP = 0x81
 OPERATION_MASK = 0x1F
 """MRC's opcodes name the same operations in a transport of their own (`mrc_testbed.hosts.mrc.wire`)."""
 BEGINS_MESSAGE = frozenset({WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMM})
 ENDS_MESSAGE = frozenset({WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM})
 HAS_IMMEDIATE = frozenset({WRITE_LAST_IMM, WRITE_ONLY_IMM})
+ASIDE = frozenset({READ_REQUEST, READ_RESPONSE, SEND_IMM})
+"""What failover says beside the data. It is taken in by QPs in any state."""
 
 # --- syndromes, AETH byte 0 ---
 SYNDROME_ACK = 0x1F
@@ -56,6 +65,11 @@ CLASS_DATA = 26 << 2 | 2
 ACK_BYTES = 20
 CNP_BYTES = 32
 RETH_BYTES = 16
+READ_REQUEST_BYTES = BTH_BYTES + RETH_BYTES + ICRC_BYTES
+FLAGS_BYTES = 64
+"""What one READ brings: the completion flags of a QP."""
+READ_RESPONSE_BYTES = BTH_BYTES + 4 + FLAGS_BYTES + ICRC_BYTES
+SEND_IMM_BYTES = BTH_BYTES + IMMEDIATE_BYTES + ICRC_BYTES
 _BECN = 1 << 30
 """Bit of the word that QPN sits in: this is a congestion notification."""
 
@@ -66,6 +80,7 @@ _PSN = Struct(">I")
 _WORD = Struct(">I")
 _ACK = Struct(">BBHII I I")
 _CNP = Struct(">BBHII 16x I")
+_NOTHING = memoryview(b"")
 
 
 def _overheads(reth: frozenset[int]) -> list[int]:
@@ -83,7 +98,13 @@ def _overheads(reth: frozenset[int]) -> list[int]:
 
 GO_BACK_N_OVERHEAD: Sequence[int] = _overheads(BEGINS_MESSAGE)
 SELECTIVE_OVERHEAD: Sequence[int] = _overheads(frozenset(range(WRITE_FIRST, WRITE_ONLY_IMM + 1)))
-_FIXED_SIZE = {ACKNOWLEDGE: ACK_BYTES, CNP: CNP_BYTES}
+_FIXED_SIZE = {
+    ACKNOWLEDGE: ACK_BYTES,
+    CNP: CNP_BYTES,
+    READ_REQUEST: READ_REQUEST_BYTES,
+    READ_RESPONSE: READ_RESPONSE_BYTES,
+    SEND_IMM: SEND_IMM_BYTES,
+}
 
 
 def check(view: memoryview, with_icrc: bool, overheads: Sequence[int]) -> Refusal | None:
@@ -170,6 +191,36 @@ def emit_cnp(buffer: memoryview, qpn: int) -> int:
     """Congestion notification packet: what `qpn` sends arrives with CE marks."""
     _CNP.pack_into(buffer, 0, CNP, 0, PKEY, _BECN | qpn, 0, 0)
     return CNP_BYTES
+
+
+def emit_read(buffer: memoryview, qpn: int, psn: int, address: int, rkey: int) -> int:
+    """Request of FLAGS_BYTES at `address`."""
+    _BTH_RETH.pack_into(buffer, 0, READ_REQUEST, 0, PKEY, qpn, ACK_REQUEST | psn, address, rkey, FLAGS_BYTES)
+    return close(buffer, BTH_BYTES + RETH_BYTES, _NOTHING, 0)
+
+
+def emit_flags(buffer: memoryview, qpn: int, psn: int, msn: int, flags: bytes) -> int:
+    """Response to `emit_read`. `msn`: the first message that is not whole yet."""
+    _ACK.pack_into(buffer, 0, READ_RESPONSE, 0, PKEY, qpn, psn, SYNDROME_ACK << 24 | msn & 0xFFFFFF, 0)
+    return close(buffer, BTH_BYTES + 4, memoryview(flags), 0)
+
+
+def parse_flags(view: memoryview) -> tuple[int, int, bytes]:
+    """(PSN, MSN, the flags) of a READ_RESPONSE."""
+    _, psn, _, msn = parse_ack(view)
+    return psn, msn, bytes(view[BTH_BYTES + 4 : BTH_BYTES + 4 + FLAGS_BYTES])
+
+
+def emit_message(buffer: memoryview, qpn: int, psn: int, immediate: int) -> int:
+    """SEND of nothing with an immediate."""
+    _ACK.pack_into(buffer, 0, SEND_IMM, 0, PKEY, qpn, psn, immediate, 0)
+    return SEND_IMM_BYTES
+
+
+def parse_message(view: memoryview) -> tuple[int, int]:
+    """(PSN, immediate) of a SEND_IMM."""
+    immediate: int = _WORD.unpack_from(view, BTH_BYTES)[0]
+    return bits_and_psn(view) & PSN_MASK, immediate
 
 
 def source_port(local_qpn: int, remote_qpn: int) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from mrc_testbed.hosts.mrc.settings import OF_ALL_PACKETS
-from mrc_testbed.testbed.scenario.text.fields import Level, Model, Whole, given, refuse, usual
+from mrc_testbed.testbed.scenario.text.fields import Level, Model, PositiveDuration, Switchable, Whole, given, refuse, usual
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, PortNeeds, SoftwareTimer, TimeWords, Transport
 from mrc_testbed.topos.cost import Cost
@@ -63,6 +63,24 @@ class RoceSettings(Model):
         "xon", "with pfc: and lets it go on at this one; left out: 0.8 of xoff", "0.8"
     )
 
+    failover: Literal["off", "port"] = Field(
+        default="off",
+        description="what becomes of a QP that has used up its retries: it fails, or a library moves its work on to"
+        " the next port",
+        examples=["port"],
+    )
+    port_recovery: Switchable = Field(
+        default=False,
+        description="with `failover: port`: the dead port is asked for, and used again if it answers in time",
+        examples=["true"],
+    )
+    retry_hold_ns: Annotated[PositiveDuration | None, given("5s")] = Field(
+        default=None,
+        alias="retry_hold",
+        description="with one port: a library waits so long after the last retry, then does what was open once again",
+        examples=["5s"],
+    )
+
     @model_validator(mode="after")
     def _in_order(self) -> RoceSettings:
         try:
@@ -103,7 +121,8 @@ def called(settings: RoceSettings) -> str:
 
 def request(settings: RoceSettings, endpoint: Mapping[str, Any]) -> dict[str, Any]:
     """What is of all packets, and its own group."""
-    own = {key: getattr(settings, key) for key in ("recovery", "timeout_ns", "retries", "congestion_control")}
+    keys = ("recovery", "timeout_ns", "retries", "congestion_control", "failover", "port_recovery")
+    own = {**{key: getattr(settings, key) for key in keys}, "retry_hold_ns": settings.retry_hold_ns or 0}
     return {**{key: endpoint[key] for key in OF_ALL_PACKETS}, "roce": own}
 
 
