@@ -95,6 +95,20 @@ class PortChange:
     state: str
 
 
+@dataclass(frozen=True, slots=True)
+class QpPortMove:
+    """The library of a QP of `host` left the port of `plane`, gave it up, or has it back: `state` as of its event.
+    `carrier`: the plane whose port has its part."""
+
+    t_ns: int
+    host: str
+    peer: str
+    qp: str
+    plane: int
+    state: str
+    carrier: int
+
+
 @dataclass(slots=True)
 class PathRests:
     """When ECN laid one path to rest, and when it came back: `states` has an S or a G for each of `times_ns`."""
@@ -128,6 +142,11 @@ class Events:
     program_failures: list[Notice] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     port_changes: list[PortChange] = field(default_factory=list)
+    port_moves: list[QpPortMove] = field(default_factory=list)
+
+    def notices(self, kind: str) -> list[Notice]:
+        """Those of events of this name."""
+        return {"qp_error": self.qp_errors, "program_failed": self.program_failures, "fatal": self.fatals}[kind]
 
     def path_rests(self, host: bytes, path_words: bytes) -> PathRests:
         """Those of a path, as a line names it."""
@@ -183,16 +202,14 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
                 snapshots.places(shot.host).add(shot.t_ns, *place)
             case "ev_state":
                 _take_change(found, _ev_change(row))
-            case "qp_error":
-                found.qp_errors.append(_notice(row))
-            case "program_failed":
-                found.program_failures.append(_notice(row))
-            case "fatal":
-                found.fatals.append(_notice(row))
+            case "qp_error" | "program_failed" | "fatal" as kind:
+                found.notices(kind).append(_notice(row))
             case "stall":
                 found.stalls.append(_stall(row))
             case "port_state":
                 found.port_changes.append(_port_change(row))
+            case "failover":
+                found.port_moves.append(_port_move(row))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
 
@@ -226,3 +243,8 @@ def _stall(row: Mapping[str, Any]) -> Stall:
 
 def _port_change(row: Mapping[str, Any]) -> PortChange:
     return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
+
+
+def _port_move(row: Mapping[str, Any]) -> QpPortMove:
+    ports = int(row["plane"]), str(row["state"]), int(row["carrier"])
+    return QpPortMove(int(row["t_ns"]), row["host"], str(row["peer"]), str(row["qp"]), *ports)

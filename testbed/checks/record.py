@@ -11,7 +11,16 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
-from mrc_testbed.testbed.checks.events import EvChange, Notice, PathKey, PathRests, PortChange, Stall, read_events
+from mrc_testbed.testbed.checks.events import (
+    EvChange,
+    Notice,
+    PathKey,
+    PathRests,
+    PortChange,
+    QpPortMove,
+    Stall,
+    read_events,
+)
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
 from mrc_testbed.testbed.checks.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
@@ -80,6 +89,7 @@ class RunRecord:
     snapshots: Snapshots = field(default_factory=lambda: Snapshots(Path()))
     stalls: tuple[Stall, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
+    port_moves: tuple[QpPortMove, ...] = ()
     ports: PackedRows[PortSample] = field(default_factory=lambda: PackedRows(PORTS))
     completions: Sequence[Completion] = ()
     waits: PackedRows[Wait] = field(default_factory=lambda: PackedRows(WAITS))
@@ -220,6 +230,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         completions=tuple(read_rows(folder, COMPLETIONS)),
         stalls=tuple(events.stalls),
         port_changes=tuple(events.port_changes),
+        port_moves=tuple(events.port_moves),
         ports=packed_rows(folder, PORTS),
         waits=packed_rows(folder, WAITS),
         received=packed_rows(folder, FLOWS),

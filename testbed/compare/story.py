@@ -96,6 +96,10 @@ def _of_ports_and_qps(record: RunRecord) -> _Found:
     for port in record.port_changes:
         whose = f"learns that port p{port.plane} of {port.peer}" if port.peer else f"port p{port.plane}"
         yield latest(port.t_ns), port.t_ns, f"{port.host} {whose} is {port.state}", False
+    for move in record.port_moves:
+        onto = "" if move.state == "OK" else f", port p{move.carrier} has its part"
+        told = f"{move.host} QP to {move.peer}: port p{move.plane} is {move.state}{onto}"
+        yield latest(move.t_ns), move.t_ns, told, False
     for error in record.qp_errors:
         yield latest(error.t_ns), error.t_ns, f"{error.host} QP to {error.peer} failed: {error.reason}", False
 

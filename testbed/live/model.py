@@ -61,6 +61,7 @@ class LiveModel:
             "floor": self._on_floor,
             "plane_state": self._on_plane_state,
             "port_state": self._on_port_state,
+            "failover": self._on_failover,
         }
 
     def publish(self, event: RunEvent) -> None:
@@ -150,6 +151,11 @@ class LiveModel:
         self._hosts.port(host, plane, state)
         words = partial(wording.ports, plane=plane, state=state)
         self._ticker.gather(event["t_ns"], "port", (plane, state), host, plane, words)
+
+    def _on_failover(self, host: str, event: DaemonEventFields) -> None:
+        plane, state, carrier = event["plane"], event["state"], event["carrier"]
+        words = partial(wording.failover, plane=plane, state=state, carrier=carrier)
+        self._ticker.gather(event["t_ns"], "port", ("failover", plane, state), host, event["qp"], words)
 
 
 _STEP_KEYS = ("job", "done", "of", "last_s", "worst_s")

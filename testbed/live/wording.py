@@ -48,6 +48,17 @@ def ports(burst: Burst, plane: int, state: str) -> str:
     return f"port {plane} of {burst.by} {words}"
 
 
+def failover(burst: Burst, plane: int, state: str, carrier: int) -> str:
+    """QPs whose library left a dead port, waits for it, or has it back."""
+    words = {
+        "OK": f"use port {plane} again",
+        "HOLDING": f"wait for port {plane}",
+        "RECOVERING": f"move from port {plane} to {carrier}, and ask for it",
+        "LOST": f"do without port {plane}, for good",
+    }[state]
+    return f"{_many(len(burst.places), 'QP')} at {burst.by}: {words}"
+
+
 def _t1s(plane: int, uplinks: Iterable[object]) -> str:
     found = list(uplinks)
     if len(found) > _SHOWN_T1S:

@@ -52,6 +52,7 @@ Event = TypedDict(
         "last_tx_ns": Annotated[int | None, "clock ns"],
         "usable": bool | None,
         "state": str,
+        "carrier": int | None,
         "in_use": Annotated[int | None, "EVs"],
         "qp": str,
         "reason": str,

@@ -65,6 +65,16 @@ class PortNeeds(NamedTuple):
     unless_repath: bool = False
 
 
+class Surroundings(NamedTuple):
+    """What a transport's settings must go together with. `planes`: as the fabric is built. `hosts_hash`: hosts choose a
+    port for each QP by a hash. `verbs`: programs have QPs of their own."""
+
+    planes: int
+    folded: bool
+    hosts_hash: bool
+    verbs: bool
+
+
 TimeWords = Callable[[float], str]
 """What people read of a time in ns."""
 
@@ -75,6 +85,10 @@ def _nothing(_settings: Any) -> Iterator[SoftwareTimer]:
 
 def _no_needs(_settings: Any) -> PortNeeds:
     return PortNeeds()
+
+
+def _no_contradictions(_settings: Any, _around: Surroundings) -> Iterator[tuple[str, str]]:
+    return iter(())
 
 
 def _no_words(_settings: Any, *_how: Any) -> str:
@@ -124,6 +138,8 @@ class Transport(str):
     settings: Callable[[], Any] = field(default=lambda: None)
     """Its usual settings; None where they are those of `endpoint`."""
     needs: Callable[[Any], PortNeeds] = field(default=_no_needs)
+    contradictions: Callable[[Any, Surroundings], Iterator[tuple[str, str]]] = field(default=_no_contradictions)
+    """Which of its keys make no sense with the rest of the scenario: why, and what to write."""
     timers: Callable[[Any], Iterator[SoftwareTimer]] = field(default=_nothing)
     """Timers of software that decide how long an outage lasts."""
     settings_words: Callable[[Any, TimeWords], str] = field(default=_no_words)

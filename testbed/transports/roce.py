@@ -11,9 +11,27 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from mrc_testbed.hosts.mrc.settings import OF_ALL_PACKETS
-from mrc_testbed.testbed.scenario.text.fields import Level, Model, PositiveDuration, Switchable, Whole, given, refuse, usual
+from mrc_testbed.hosts.rc.failover import FailoverTimes
+from mrc_testbed.testbed.scenario.text.fields import (
+    Level,
+    Model,
+    PositiveDuration,
+    Switchable,
+    Whole,
+    given,
+    refuse,
+    usual,
+)
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
-from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, PortNeeds, SoftwareTimer, TimeWords, Transport
+from mrc_testbed.testbed.transports.base import (
+    Chooser,
+    FabricLayout,
+    PortNeeds,
+    SoftwareTimer,
+    Surroundings,
+    TimeWords,
+    Transport,
+)
 from mrc_testbed.topos.cost import Cost
 from mrc_testbed.topos.plan import Routing
 
@@ -62,7 +80,6 @@ class RoceSettings(Model):
     given_xon: Annotated[Level | None, given("0.8")] = usual(
         "xon", "with pfc: and lets it go on at this one; left out: 0.8 of xoff", "0.8"
     )
-
     failover: Literal["off", "port"] = Field(
         default="off",
         description="what becomes of a QP that has used up its retries: it fails, or a library moves its work on to"
@@ -114,9 +131,30 @@ def full_packet(payload_bytes: int, settings: RoceSettings) -> tuple[int, int]:
     return payload_bytes, _HEADER_BYTES + (0 if settings.recovery == "go-back-n" else _RETH_BYTES)
 
 
+def contradictions(settings: RoceSettings, around: Surroundings) -> Iterator[tuple[str, str]]:
+    """Of failover and retries of operations: what they lack, or what is there twice."""
+    key = "failover" if settings.failover == "port" else "retry_hold" if settings.retry_hold_ns else ""
+    if settings.port_recovery and settings.failover == "off":
+        yield "port_recovery", "no port fails over, so none can come back; write `failover: port`, or remove this key"
+    if settings.failover == "port" and around.planes == 1:
+        fix = "write `fabric.layout: as-written`" if around.folded else "write 2 `fabric.planes` or more"
+        folded = "the folded fabric has" if around.folded else "there is"
+        yield "failover", f"{folded} one plane, so a host has no other port to move to; {fix}, or `failover: off`"
+    if settings.failover == "port" and settings.retry_hold_ns:
+        yield "retry_hold", "`failover: port` has the other ports do it again at once; remove one of the two"
+    elif settings.retry_hold_ns and around.planes > 1:
+        why = f"it holds a QP whose one port failed, and hosts have {around.planes}"
+        yield "retry_hold", f"{why}; write `fabric.layout: folded`, or `failover: port` in its place"
+    if key and around.hosts_hash:
+        yield key, "a QP has one port each, and `ecmp.hosts: hashed` would draw them; write `ecmp.hosts: in-turn`"
+    if key and around.verbs:
+        yield key, "programs with verbs have their own library, which decides this; remove this key"
+
+
 def called(settings: RoceSettings) -> str:
     """Never RoCE alone: its name says what its switches do, as most people run it with PFC."""
-    return _CALLED[settings.buffers] + _RECOVERS[settings.recovery]
+    library = ", failover" if settings.failover == "port" else ", retry of operations" if settings.retry_hold_ns else ""
+    return _CALLED[settings.buffers] + _RECOVERS[settings.recovery] + library
 
 
 def request(settings: RoceSettings, endpoint: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,15 +172,24 @@ def needs(settings: RoceSettings) -> PortNeeds:
 
 
 def timers(settings: RoceSettings) -> Iterator[SoftwareTimer]:
-    """The acknowledgement timeout."""
+    """The acknowledgement timeout, and what the library waits for."""
     name = f"RoCE's acknowledgement timeout ({settings.timeout}, {settings.retries} retries)"
     yield SoftwareTimer(name, settings.timeout_ns)
+    if settings.port_recovery:
+        yield SoftwareTimer("the library's wait between two batches of messages to a dead port", FailoverTimes().answer_ns)
+    if settings.retry_hold_ns:
+        yield SoftwareTimer("the library's hold before it does an operation again", settings.retry_hold_ns)
 
 
 def settings_words(settings: RoceSettings, time: TimeWords) -> str:
     """`go-back-n, timeout 18 (1.07 s), 7 retries, congestion control dcqcn`."""
     timeout = f"timeout {settings.timeout} ({time(settings.timeout_ns)}), {settings.retries} retries"
-    return f"{settings.recovery}, {timeout}, congestion control {settings.congestion_control}"
+    library = ""
+    if settings.failover == "port":
+        library = f", failover to the next port, port recovery {'on' if settings.port_recovery else 'off'}"
+    if settings.retry_hold_ns:
+        library = f", operations done again after {time(settings.retry_hold_ns)}"
+    return f"{settings.recovery}, {timeout}, congestion control {settings.congestion_control}{library}"
 
 
 ROCE = Transport(
@@ -166,6 +213,7 @@ ROCE = Transport(
     answer_bytes=_HEADER_BYTES + _AETH_BYTES,
     settings=RoceSettings,
     needs=needs,
+    contradictions=contradictions,
     timers=timers,
     settings_words=settings_words,
     buffers=lambda settings: settings.buffers,

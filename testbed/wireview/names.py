@@ -31,7 +31,10 @@ RC_OPCODES = {
     0x09: "RC_WRITE_LAST_IMM",
     0x0A: "RC_WRITE_ONLY",
     0x0B: "RC_WRITE_ONLY_IMM",
+    0x0C: "RC_READ_REQUEST",
+    0x10: "RC_READ_RESPONSE_ONLY",
     0x11: "RC_ACK",
+    0x25: "UC_SEND_ONLY_IMM",
     0x81: "CNP",
 }
 """The same of the RoCE-like transport (InfiniBand 1.4, 9.2, and Annex A17)."""

@@ -36,7 +36,14 @@ def values_of(view: memoryview, cut: int) -> dict[str, Any]:
     opcode = view[0]
     if opcode == wire.CNP:
         return {"qp": shared.destination_qpn(view)}
-    if opcode == wire.ACKNOWLEDGE:
+    if opcode == wire.READ_REQUEST:
+        address, rkey, length = wire.parse_reth(view)
+        read = {"address": address, "rkey": rkey, "read_bytes": length}
+        return {"qp": shared.destination_qpn(view), "psn": wire.bits_and_psn(view) & bth.PSN_MASK, **read}
+    if opcode == wire.SEND_IMM:
+        psn, immediate = wire.parse_message(view)
+        return {"qp": shared.destination_qpn(view), "psn": psn, "immediate": immediate}
+    if opcode in (wire.ACKNOWLEDGE, wire.READ_RESPONSE):
         qpn, psn, syndrome, msn = wire.parse_ack(view)
         return {"qp": qpn, "psn": psn, "syndrome": code_name(RC_SYNDROMES, syndrome), "message": msn}
     bits = wire.bits_and_psn(view)

@@ -23,6 +23,8 @@ from tests.generated.sketch import Sketch
 
 LISTS = ("faults", "capture", "expect")
 """Of these a draw that the language refuses is left out: whether a path may be denied depends on all others."""
+GROUPS = ("roce",)
+"""Of these keys that the language refuses are left out: whether ports can fail over depends on the fabric."""
 _TIMES = 8
 
 
@@ -145,6 +147,8 @@ def _without(data: dict[str, Any], error: ScenarioError, lists: tuple[str, ...])
         elif rest[:1] == ["denylist"]:
             endpoint = {name: value for name, value in data[key].items() if name != "denylist"}
             return data | {key: endpoint}
+        elif key in GROUPS and rest:
+            return data | {key: {name: value for name, value in data[key].items() if name != rest[0]}}
         elif not any(axis in data for axis in _OF_CELLS):
             raise InvalidError(f"{problem}\n{plain_text(data)}")
     if not wrong:

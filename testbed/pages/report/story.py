@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from mrc_testbed.testbed.checks.events import QpPortMove
 from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -107,6 +109,8 @@ def _happened(record: RunRecord) -> Iterator[str]:
         yield flow_headline(record)
     broken = len(record.qp_errors)
     yield f"{plural(broken, 'QP')} broke" if broken else "no QP broke"
+    if record.port_moves:
+        yield _port_moves(record.port_moves)
     yield _losses(record)
     if unmet := unmet_words(record):
         yield unmet
@@ -170,6 +174,18 @@ def _paths(record: RunRecord) -> str:
     back = f"{plural(away, 'EV')} did not come back" if away else "all came back"
     took = f"{amount(Dimension.TIME, slowest)}{rtts}"
     return f"EVs were given up {_times(len(retired))}, the slowest after {took}, and {back}"
+
+
+def _port_moves(moves: Sequence[QpPortMove]) -> str:
+    """What libraries did about dead ports, by the ends of QPs that said so."""
+    count = Counter(move.state for move in moves)
+    words = {
+        "RECOVERING": "moved to another port",
+        "HOLDING": "waited to begin again",
+        "LOST": "gave a port up",
+        "OK": "had their port again",
+    }
+    return "ends of QPs: " + ", ".join(f"{count[state]} {what}" for state, what in words.items() if count[state])
 
 
 def _stalls(record: RunRecord) -> str:

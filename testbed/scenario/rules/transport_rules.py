@@ -16,7 +16,7 @@ from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
-from mrc_testbed.testbed.transports.base import Chooser, program_need
+from mrc_testbed.testbed.transports.base import Chooser, Surroundings, program_need
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
 
@@ -31,6 +31,7 @@ LEAST_TIMEOUT_RTTS = 5
 def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
     """Combinations of readable keys that cannot run."""
     yield from _wrong_routing(scenario)
+    yield from _contradictions(scenario)
     if scenario.transport.timeout_code_ns:
         yield from _short_timeout(scenario)
     if not scenario.transport.has_paths:
@@ -52,6 +53,17 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
         yield Mistake((scenario.transport.group, "buffers"), f"{why}, or write `buffers: deep`")
     if scenario.scale != ScaleFactor():
         yield Mistake(("scale",), "only virtual time is faster than written; write `world: virtual` or remove this key")
+
+
+def _contradictions(scenario: Scenario) -> Iterator[Mistake]:
+    try:
+        planes = scenario.shape().planes
+    except ShapeError:  # said already
+        return
+    verbs = any(job.entry.verbs for job in scenario.job.programs)
+    around = Surroundings(planes, scenario.folds, scenario.hosts_hash, bool(verbs))
+    for key, why in scenario.transport.contradictions(scenario.own, around):
+        yield Mistake((scenario.transport.group, key), why)
 
 
 def _wrong_routing(scenario: Scenario) -> Iterator[Mistake]:
