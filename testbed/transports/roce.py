@@ -176,7 +176,9 @@ def timers(settings: RoceSettings) -> Iterator[SoftwareTimer]:
     name = f"RoCE's acknowledgement timeout ({settings.timeout}, {settings.retries} retries)"
     yield SoftwareTimer(name, settings.timeout_ns)
     if settings.port_recovery:
-        yield SoftwareTimer("the library's wait between two batches of messages to a dead port", FailoverTimes().answer_ns)
+        yield SoftwareTimer(
+            "the library's wait between two batches of messages to a dead port", FailoverTimes().answer_ns
+        )
     if settings.retry_hold_ns:
         yield SoftwareTimer("the library's hold before it does an operation again", settings.retry_hold_ns)
 
