@@ -14,6 +14,8 @@ from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.common.transitions import step
 
 MS = 1_000_000
+ANSWER = 0x1234
+"""Immediate of both ends' last words in recovery (NCCL)."""
 
 
 class RcPortState(Enum):
@@ -164,3 +166,69 @@ class PortListener:
             self.answered, self._in_sequence = False, 0
         self.wake_ns = now_ns + self._times.silence_ns
         return self._failures < self._times.attempts
+
+
+class Replay:
+    """The failure of a port, until what was open on it is known to be there or is sent again. `asked`: times that the
+    flags were asked for."""
+
+    __slots__ = ("asked", "generation", "port")
+
+    def __init__(self, port: int, generation: int) -> None:
+        self.port = port
+        self.generation = generation
+        self.asked = 0
+
+
+class RecoveryStep(Enum):
+    """What follows from a message of recovery."""
+
+    NOTHING = "nothing"
+    RESTORE = "begin again with the QP, and answer"
+    FOLLOW = "begin again with the QP as the peer has, answer, and use the port"
+    USE = "use the port"
+
+
+class PortRecovery:
+    """One end's part in the recovery of the one port that may be dead. `asks`: it is the sending end's."""
+
+    __slots__ = ("_asker", "_asks", "_listener", "_times")
+
+    def __init__(self, times: FailoverTimes, asks: bool) -> None:
+        self._times = times
+        self._asks = asks
+        self._asker: PortAsker | None = None
+        self._listener: PortListener | None = None
+
+    def begin(self, now_ns: int) -> None:
+        """The port has failed."""
+        if self._asks:
+            self._asker = PortAsker(self._times, now_ns)
+        else:
+            self._listener = PortListener(self._times, now_ns)
+
+    def end(self) -> None:
+        """It is back, or given up."""
+        self._asker = self._listener = None
+
+    @property
+    def wake_ns(self) -> int:
+        """When to call `on_time`."""
+        return min((each.wake_ns for each in (self._asker, self._listener) if each is not None), default=NEVER)
+
+    def on_time(self, now_ns: int) -> Sequence[int] | None:
+        """The messages to send now; None: the port is given up."""
+        if self._asker is not None:
+            return self._asker.on_time(now_ns)
+        return () if self._listener is None or self._listener.on_time(now_ns) else None
+
+    def on_message(self, number: int, restored: int, now_ns: int) -> RecoveryStep:
+        """The peer's message came over the dead port; `number` ANSWER: its last word. `restored`: how much oftener it
+        has restored the QP than this end."""
+        if self._asker is not None:
+            return RecoveryStep.FOLLOW if number == ANSWER and restored > 0 else RecoveryStep.NOTHING
+        if self._listener is None:
+            return RecoveryStep.NOTHING
+        if number == ANSWER:
+            return RecoveryStep.USE if self._listener.answered and not restored else RecoveryStep.NOTHING
+        return RecoveryStep.RESTORE if self._listener.on_message(number, now_ns) else RecoveryStep.NOTHING

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import NamedTuple
 
 from mrc_testbed.hosts.rc.wire import FLAGS_BYTES
 
@@ -40,6 +41,15 @@ def label(request: int, slot: int, immediate: int | None) -> int:
     half = 0 if immediate is None or slot > 1 else immediate >> _HALF * slot & _HALF_MASK
     told = (request % _NUMBERS << _SLOT_BITS | slot) << 1 | (immediate is not None)
     return told << _HALF | half
+
+
+class PostedWrite(NamedTuple):
+    """A write that waits until the requests before it have made room."""
+
+    data: memoryview
+    address: int
+    wr_id: int
+    immediate: int | None
 
 
 class OpenRequest:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from typing import NamedTuple, Protocol
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, QpEvent, QpFailure, WriteCompleted
@@ -21,83 +20,26 @@ from mrc_testbed.hosts.common.placed import PlacedBytes
 from mrc_testbed.hosts.common.psn import STRANGE
 from mrc_testbed.hosts.common.stalls import StallWatch
 from mrc_testbed.hosts.common.timers import NEVER
-from mrc_testbed.hosts.rc import wire
+from mrc_testbed.hosts.rc import aside, wire
 from mrc_testbed.hosts.rc.config import RcAttributes, RcConfig
 from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.hosts.rc.failover import (
+    ANSWER,
     FailoverTimes,
-    PortAsker,
-    PortListener,
+    PortRecovery,
     PortTable,
     RcPortInput,
     RcPortState,
+    RecoveryStep,
+    Replay,
 )
-from mrc_testbed.hosts.rc.parts import MOST_OPEN, ArrivedParts, FlagsSeen, OpenRequest, label
+from mrc_testbed.hosts.rc.part_watch import PartWatch
+from mrc_testbed.hosts.rc.parts import MOST_OPEN, ArrivedParts, FlagsSeen, OpenRequest, PostedWrite, label
 from mrc_testbed.hosts.rc.port_events import PortMoved
 from mrc_testbed.hosts.rc.qp import RcQp
 
-ANSWER = 0x1234
-"""Immediate of both ends' last words in recovery (NCCL)."""
 _WR_SLOTS = 16
-
-
-class PostedWrite(NamedTuple):
-    """A write that waits until the requests before it have made room."""
-
-    data: memoryview
-    address: int
-    wr_id: int
-    immediate: int | None
-
-
-class PortQps(Protocol):
-    """The endpoint with the QPs of a group: `mrc_testbed.hosts.rc.endpoint.RcEndpoint`."""
-
-    def member(self, qpn: int) -> RcQp:
-        """A QP by its number."""
-
-    def post_write(
-        self,
-        qpn: int,
-        data: memoryview | bytes | bytearray,
-        remote_address: int,
-        wr_id: int,
-        immediate: int | None = None,
-    ) -> None:
-        """As of any endpoint."""
-
-
-class PartWatch(StallWatch):
-    """Of one QP of a group: what it hears it tells the watch of the whole, which alone knows when all is delivered."""
-
-    __slots__ = ("_whole",)
-
-    def __init__(self, whole: StallWatch, context: RcContext) -> None:
-        super().__init__(whole.qpn, whole.peer, 0, context.events)
-        self._whole = whole
-
-    def posted(self, now_ns: int) -> None:
-        """As of the whole."""
-        self._whole.posted(now_ns)
-
-    def progress(self, now_ns: int) -> None:
-        """As of the whole."""
-        self._whole.progress(now_ns)
-
-    def idle(self) -> None:
-        """The other parts may not be."""
-
-
-class Replay:
-    """The failure of a port, until what was open on it is known to be there or is sent again. `asked`: times that the
-    flags were asked for."""
-
-    __slots__ = ("asked", "generation", "port")
-
-    def __init__(self, port: int, generation: int) -> None:
-        self.port = port
-        self.generation = generation
-        self.asked = 0
 
 
 class PortGroup:
@@ -106,21 +48,19 @@ class PortGroup:
 
     __slots__ = (
         "_arrived",
-        "_asker",
         "_config",
         "_context",
         "_generations",
-        "_listener",
         "_next",
         "_open",
         "_packets",
         "_peer",
         "_qps",
+        "_recovery",
         "_remotes",
         "_replay",
         "_replay_ns",
         "_replayed",
-        "_sends",
         "_table",
         "_times",
         "_waiting",
@@ -136,7 +76,7 @@ class PortGroup:
 
     def __init__(
         self,
-        qps: PortQps,
+        qps: RcEndpoint,
         context: RcContext,
         config: RcConfig,
         peer: int,
@@ -158,8 +98,6 @@ class PortGroup:
         self._times = FailoverTimes().faster(config.speed)
         self._table = PortTable(ports)
         self._remotes: list[RcAttributes] = []
-        self._sends = False
-        """Is this the end that asks in recovery?"""
         self._generations = [0] * ports
         """How often the QP of each port was restored; both ends agree on it."""
         self._waiting: deque[PostedWrite] = deque()
@@ -172,8 +110,7 @@ class PortGroup:
         """When it goes on."""
         self._replayed = False
         """With one port: was what is open done once again?"""
-        self._asker: PortAsker | None = None
-        self._listener: PortListener | None = None
+        self._recovery = PortRecovery(self._times, False)
         self._packets = QpPackets(0, 0)
         """Those of QPs before they were restored."""
 
@@ -183,7 +120,8 @@ class PortGroup:
         """The peer's QPs, in the order of the ports; this end's are connected."""
         self._remotes = remotes
         own, other = self.members[0].region_bytes, remotes[0].region_bytes
-        self._sends = (own, self._config.host) < (other, self._peer)
+        # The end that sends registers nothing.
+        self._recovery = PortRecovery(self._times, (own, self._config.host) < (other, self._peer))
         for port in range(len(remotes)):
             self._watch(port)
 
@@ -191,7 +129,7 @@ class PortGroup:
         """Have the whole told of what a QP does."""
         qp = self._member(port)
         if qp.requester is not None and qp.responder is not None:
-            qp.requester.silence = PartWatch(self.silence, self._context)
+            qp.requester.silence = PartWatch(self.silence, self._context.events)
             qp.responder.placed = self.placed
 
     def _member(self, port: int) -> RcQp:
@@ -278,7 +216,8 @@ class PortGroup:
             return
         self._context.counters.ports_failed += 1
         self._tell(port)
-        self._begin_recovery(now_ns)
+        if self._config.port_recovery:
+            self._recovery.begin(now_ns)
         wait_ns = self._config.retry_hold_ns or self._times.probe_ns
         if any(port in request.ports for request in self._open.values()):
             self._replay = Replay(port, self._generations[port])
@@ -290,12 +229,6 @@ class PortGroup:
             return RcPortInput.HELD
         return RcPortInput.FAILED_FOR_NOW if self._config.port_recovery else RcPortInput.FAILED
 
-    def _begin_recovery(self, now_ns: int) -> None:
-        if self._config.port_recovery and self._sends:
-            self._asker = PortAsker(self._times, now_ns)
-        elif self._config.port_recovery:
-            self._listener = PortListener(self._times, now_ns)
-
     def _tell(self, port: int) -> None:
         """Report the state of a port, and who carries its part."""
         plane, carrier = (self._member(each).way[0] for each in (port, self._table.carrier_of(port)))
@@ -303,7 +236,8 @@ class PortGroup:
 
     def _end(self, reason: str) -> None:
         self.dead = True
-        self._replay = self._asker = self._listener = None
+        self._replay = None
+        self._recovery.end()
         for own in self.members:
             self._close(own.qpn)
         self._open.clear()
@@ -329,7 +263,7 @@ class PortGroup:
     def _returned(self, port: int) -> None:
         self._table.move(port, RcPortInput.RETURNED)
         self._context.counters.ports_returned += 1
-        self._asker = self._listener = None
+        self._recovery.end()
         self._tell(port)
         self._pump()
 
@@ -339,9 +273,7 @@ class PortGroup:
         self._context.timers.arm(self, self._due_ns())
 
     def _due_ns(self) -> int:
-        due = [self._replay_ns] if self._replay is not None else []
-        due += [each.wake_ns for each in (self._asker, self._listener) if each is not None]
-        return min(due, default=NEVER)
+        return min(self._recovery.wake_ns, self._replay_ns if self._replay is not None else NEVER)
 
     def on_timer(self, now_ns: int) -> int:
         """Do what is due; return the next deadline or NEVER."""
@@ -360,34 +292,25 @@ class PortGroup:
         self._replay_ns = now_ns + self._config.timeout_ns
         over = self._table.carrier_of(replay.port)
         remote = self._remotes[over]
-        told = (remote.qpn, replay.generation, replay.port, remote.rkey)
-        self._context.send_control(self._member(over).way, _emit_read, told)
+        way = self._member(over).way
+        aside.send_read(self._context, way, remote.qpn, replay.generation, replay.port, remote.rkey)
 
     def _ask_for_port(self, now_ns: int) -> None:
-        port = self._recovering()
-        if self._asker is not None:
-            messages = self._asker.on_time(now_ns)
-            if messages is None:
-                self._give_up(port)
-                return
-            for number in messages:
-                self._say(port, number)
-        elif self._listener is not None and not self._listener.on_time(now_ns):
-            self._give_up(port)
-
-    def _recovering(self) -> int:
-        """The port that is; asked only while one is."""
-        states = self._table.states
-        return states.index(RcPortState.RECOVERING) if RcPortState.RECOVERING in states else 0
-
-    def _give_up(self, port: int) -> None:
-        self._table.move(port, RcPortInput.GIVEN_UP)
-        self._asker = self._listener = None
-        self._tell(port)
+        if RcPortState.RECOVERING not in self._table.states:
+            return
+        port = self._table.states.index(RcPortState.RECOVERING)
+        messages = self._recovery.on_time(now_ns)
+        if messages is None:
+            self._table.move(port, RcPortInput.GIVEN_UP)
+            self._recovery.end()
+            self._tell(port)
+            return
+        for number in messages:
+            self._say(port, number)
 
     def _say(self, port: int, immediate: int) -> None:
-        told = (self._remotes[port].qpn, self._generations[port], immediate)
-        self._context.send_control(self._member(port).way, _emit_message, told)
+        way, remote = self._member(port).way, self._remotes[port]
+        aside.send_message(self._context, way, remote.qpn, self._generations[port], immediate)
 
     # --- hearing ---
 
@@ -414,16 +337,15 @@ class PortGroup:
         if generation == self._generations[failed]:
             self._follow(failed, now_ns)
         if not self.dead:
-            told = (self._remotes[over].qpn, generation, self._arrived.base, self._arrived.flags())
-            self._context.send_control(self._member(over).way, _emit_flags, told)
+            way, qpn = self._member(over).way, self._remotes[over].qpn
+            aside.send_flags(self._context, way, qpn, generation, self._arrived.base, self._arrived.flags())
 
     def _follow(self, port: int, now_ns: int) -> None:
         """Take over the peer's finding that a port has failed."""
         qp = self._member(port)
         if qp.live:
             self._close(self.members[port].qpn)
-            if not self._replayed or not self._config.retry_hold_ns:
-                self._lose(port, now_ns)
+            self._lose(port, now_ns)
         if self._config.retry_hold_ns and not self.dead:
             self._again(port, now_ns)
 
@@ -465,27 +387,13 @@ class PortGroup:
         generation, immediate = wire.parse_message(view)
         if self._table.states[port] is not RcPortState.RECOVERING:
             return
-        if self._asker is not None:
-            if immediate == ANSWER and generation > self._generations[port]:
-                self._restore(port, generation)
-                self._say(port, ANSWER)
-                self._returned(port)
-        elif self._listener is not None:
-            if immediate == ANSWER:
-                if self._listener.answered and generation == self._generations[port]:
-                    self._returned(port)
-            elif self._listener.on_message(immediate, now_ns):
-                self._restore(port, self._generations[port] + 1)
-                self._say(port, ANSWER)
-
-
-def _emit_read(buffer: memoryview, now_ns: int, qpn: int, generation: int, port: int, rkey: int) -> int:
-    return wire.emit_read(buffer, qpn, generation, port, rkey)
-
-
-def _emit_flags(buffer: memoryview, now_ns: int, qpn: int, generation: int, base: int, flags: bytes) -> int:
-    return wire.emit_flags(buffer, qpn, generation, base, flags)
-
-
-def _emit_message(buffer: memoryview, now_ns: int, qpn: int, generation: int, immediate: int) -> int:
-    return wire.emit_message(buffer, qpn, generation, immediate)
+        step = self._recovery.on_message(immediate, generation - self._generations[port], now_ns)
+        if step is RecoveryStep.RESTORE:
+            self._restore(port, self._generations[port] + 1)
+            self._say(port, ANSWER)
+        elif step is RecoveryStep.FOLLOW:
+            self._restore(port, generation)
+            self._say(port, ANSWER)
+            self._returned(port)
+        elif step is RecoveryStep.USE:
+            self._returned(port)

@@ -102,6 +102,14 @@ def _notification(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} slow down"
 
 
+def _read(v: FieldValues) -> str:
+    return f"qp {v['qp']:#x} psn {v['psn']} {v['read_bytes']} B from {v['address']:#x}"
+
+
+def _send(v: FieldValues) -> str:
+    return f"qp {v['qp']:#x} psn {v['psn']} imm {v['immediate']}"
+
+
 def _flags(v: FieldValues, **words: str) -> str:
     return "".join(f" {word}" for key, word in words.items() if v.get(key))
 
@@ -114,5 +122,8 @@ _SAYS: dict[str, Callable[[FieldValues], str]] = {
     "ENDPOINT_RESPONSE": _response,
     "TRANSPORT_ACK": _ack,
     "RC_ACK": _ack,
+    "RC_READ_REQUEST": _read,
+    "RC_READ_RESPONSE_ONLY": _ack,
+    "UC_SEND_ONLY_IMM": _send,
     "CNP": _notification,
 }

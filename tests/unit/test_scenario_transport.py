@@ -26,6 +26,7 @@ workload:
   - train: {{steps: 20, compute: 500ms, allreduce: 2MiB}}
 """
 OTHERS = ("roce", "tcp")
+AS_WRITTEN = ", layout: as-written"
 
 
 def text(keys: str = "seed: 3", fabric: str = "", faults: str = "", planes: int = 4) -> str:
@@ -98,6 +99,12 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("roce: {xoff: -1}", "2:14: roce.xoff", "0"),
         ("roce: {xoff: 101}", "2:14: roce.xoff", "100"),
         ("transport: roce\nroce: {buffers: pfc}", "3:17: roce.buffers", "run it with --virtual"),
+        ("transport: roce\nroce: {failover: port}", "3:18: roce.failover", "the folded fabric has one plane"),
+        ("transport: roce\nroce: {port_recovery: true}", "3:23: roce.port_recovery", "write `failover: port`"),
+        ("roce: {failover: ports}", "2:18: roce.failover", "'port'"),
+        ("roce: {port_recovery: 1}", "2:23: roce.port_recovery", "true"),
+        ("roce: {retry_hold: 0s}", "2:20: roce.retry_hold", "more than 0"),
+        ("roce: {retry_hold: null}", "2:8: roce.retry_hold", "has no value"),
         ("roce: {timeout: 32}", "2:17: roce.timeout", "at most 31"),
         ("roce: {retry: 3}", "2:8: roce.retry", "'retries'"),
         ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
@@ -135,6 +142,14 @@ def test_a_short_timeout_matters_where_it_is_used() -> None:
         ("transport: roce\nroce: {buffers: deep}", ", switch: plain", "fabric.switch", "buffers: lossy"),
         ("transport: roce", ", port_rate: 250gbit", "fabric.port_rate", "as-written"),
         ("transport: roce\necmp: {choose: adaptive}", ", switch: plain", "fabric.switch", "`choose: hash`"),
+        ("transport: roce\nroce: {failover: port, retry_hold: 5s}", AS_WRITTEN, "roce.retry_hold", "one of the two"),
+        ("transport: roce\nroce: {retry_hold: 5s}", AS_WRITTEN, "roce.retry_hold", "layout: folded"),
+        (
+            "transport: roce\nroce: {failover: port}\necmp: {hosts: hashed}",
+            AS_WRITTEN,
+            "roce.failover",
+            "hosts: in-turn",
+        ),
         ("seed: 3", ", layout: fold", "fabric.layout", "'folded'"),
     ],
 )
@@ -357,3 +372,16 @@ def test_the_congestion_control_is_that_of_the_transport() -> None:
         "mptcp": "reno",
         "mrc-hashed": "nscc",
     }
+
+
+def test_failover_with_one_plane_as_written_has_no_other_port() -> None:
+    keys = "transport: roce\nroce: {failover: port}"
+    assert told(mistakes(text(keys, AS_WRITTEN, planes=1)), "roce.failover", "2 `fabric.planes` or more")
+    assert load(keys, AS_WRITTEN, planes=2).roce.failover == "port"
+    assert load("roce: {failover: port}", planes=1).roce.failover == "port"
+
+
+def test_a_hold_is_scaled_as_the_timeout_is() -> None:
+    keys = "transport: roce\nworld: virtual\nscale: 8\nroce: {retry_hold: 4s, timeout: 20}"
+    run = load(keys, fabric=", rtt: 20ms").at_scale()
+    assert (run.roce.retry_hold_ns, run.roce.timeout) == (500_000_000, 17)
