@@ -226,6 +226,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "hash-collisions": _shares,
     "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
+    "nic-port-with-failover": _one_line_each("One of four NIC ports of h0 is down for eleven seconds"),
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
     "is-srv6-needed": _goodput(
         "For four seconds each: a link beside the senders is down, a far one, then a T1 is silent"

@@ -51,7 +51,7 @@ PORT_STATES: dict[tuple[RcPortState, RcPortInput], RcPortState] = {
 }
 
 
-class PortTable:
+class RcPortTable:
     """The ports of one connection. At most one is not OK: another failure is the end of the connection."""
 
     __slots__ = ("states",)

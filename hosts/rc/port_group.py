@@ -28,9 +28,9 @@ from mrc_testbed.hosts.rc.failover import (
     ANSWER,
     FailoverTimes,
     PortRecovery,
-    PortTable,
     RcPortInput,
     RcPortState,
+    RcPortTable,
     RecoveryStep,
     Replay,
 )
@@ -96,7 +96,7 @@ class PortGroup:
         self.wake_ns = NEVER
         ports = len(self.members)
         self._times = FailoverTimes().faster(config.speed)
-        self._table = PortTable(ports)
+        self._table = RcPortTable(ports)
         self._remotes: list[RcAttributes] = []
         self._generations = [0] * ports
         """How often the QP of each port was restored; both ends agree on it."""

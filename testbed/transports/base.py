@@ -65,7 +65,7 @@ class PortNeeds(NamedTuple):
     unless_repath: bool = False
 
 
-class Surroundings(NamedTuple):
+class SettingsBeside(NamedTuple):
     """What a transport's settings must go together with. `planes`: as the fabric is built. `hosts_hash`: hosts choose a
     port for each QP by a hash. `verbs`: programs have QPs of their own."""
 
@@ -87,7 +87,7 @@ def _no_needs(_settings: Any) -> PortNeeds:
     return PortNeeds()
 
 
-def _no_contradictions(_settings: Any, _around: Surroundings) -> Iterator[tuple[str, str]]:
+def _no_contradictions(_settings: Any, _around: SettingsBeside) -> Iterator[tuple[str, str]]:
     return iter(())
 
 
@@ -138,7 +138,7 @@ class Transport(str):
     settings: Callable[[], Any] = field(default=lambda: None)
     """Its usual settings; None where they are those of `endpoint`."""
     needs: Callable[[Any], PortNeeds] = field(default=_no_needs)
-    contradictions: Callable[[Any, Surroundings], Iterator[tuple[str, str]]] = field(default=_no_contradictions)
+    contradictions: Callable[[Any, SettingsBeside], Iterator[tuple[str, str]]] = field(default=_no_contradictions)
     """Which of its keys make no sense with the rest of the scenario: why, and what to write."""
     timers: Callable[[Any], Iterator[SoftwareTimer]] = field(default=_nothing)
     """Timers of software that decide how long an outage lasts."""

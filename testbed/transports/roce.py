@@ -27,8 +27,8 @@ from mrc_testbed.testbed.transports.base import (
     Chooser,
     FabricLayout,
     PortNeeds,
+    SettingsBeside,
     SoftwareTimer,
-    Surroundings,
     TimeWords,
     Transport,
 )
@@ -131,7 +131,7 @@ def full_packet(payload_bytes: int, settings: RoceSettings) -> tuple[int, int]:
     return payload_bytes, _HEADER_BYTES + (0 if settings.recovery == "go-back-n" else _RETH_BYTES)
 
 
-def contradictions(settings: RoceSettings, around: Surroundings) -> Iterator[tuple[str, str]]:
+def contradictions(settings: RoceSettings, around: SettingsBeside) -> Iterator[tuple[str, str]]:
     """Of failover and retries of operations: what they lack, or what is there twice."""
     key = "failover" if settings.failover == "port" else "retry_hold" if settings.retry_hold_ns else ""
     if settings.port_recovery and settings.failover == "off":

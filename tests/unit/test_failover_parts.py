@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts.rc.failover import FailoverTimes, PortAsker, PortListener, PortTable, RcPortInput, RcPortState
+from mrc_testbed.hosts.rc.failover import FailoverTimes, PortAsker, PortListener, RcPortInput, RcPortState, RcPortTable
 from mrc_testbed.hosts.rc.parts import MOST_OPEN, ArrivedParts, FlagsSeen, cut, label, parts_of
 
 PORTS = st.integers(1, 16)
@@ -13,7 +13,7 @@ PORTS = st.integers(1, 16)
 
 @given(PORTS, st.lists(st.tuples(st.integers(0, 15), st.sampled_from(RcPortInput)), max_size=40))
 def test_one_port_at_the_most_is_not_ok_and_a_good_one_carries(ports, events):
-    table = PortTable(ports)
+    table = RcPortTable(ports)
     for port, event in events:
         before = list(table.states)
         if not table.move(port % ports, event):

@@ -104,9 +104,9 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("roce: {failover: ports}", "2:18: roce.failover", "'port'"),
         ("roce: {port_recovery: 1}", "2:23: roce.port_recovery", "true"),
         ("roce: {retry_hold: 0s}", "2:20: roce.retry_hold", "more than 0"),
-        ("roce: {retry_hold: null}", "2:8: roce.retry_hold", "has no value"),
+        ("roce: {retry_hold: null}", "2:20: roce.retry_hold", "has no value"),
         ("roce: {timeout: 32}", "2:17: roce.timeout", "at most 31"),
-        ("roce: {retry: 3}", "2:8: roce.retry", "'retries'"),
+        ("roce: {retrie: 3}", "2:8: roce.retrie", "'retries'"),
         ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
         ("tcp: {rto_min: 5}", "2:16: tcp.rto_min", "5"),
         ("tcp: {rto_min: 500us}", "2:16: tcp.rto_min", "1ms to 2min"),
@@ -376,7 +376,7 @@ def test_the_congestion_control_is_that_of_the_transport() -> None:
 
 def test_failover_with_one_plane_as_written_has_no_other_port() -> None:
     keys = "transport: roce\nroce: {failover: port}"
-    assert told(mistakes(text(keys, AS_WRITTEN, planes=1)), "roce.failover", "2 `fabric.planes` or more")
+    assert told(mistakes(text(keys, AS_WRITTEN, planes=1)), "3:18: roce.failover", "2 `fabric.planes` or more")
     assert load(keys, AS_WRITTEN, planes=2).roce.failover == "port"
     assert load("roce: {failover: port}", planes=1).roce.failover == "port"
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mrc_testbed.hosts.common.bth import CLASS_CONTROL
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.testbed.wireview.decode import decode
 from mrc_testbed.testbed.wireview.names import RC_OPCODES
@@ -55,8 +57,18 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         flow.write(pattern(size), offset=number * 4096, wr_id=number, immediate=number + 7 if number % 2 else None)
         flow.write(pattern(size), offset=number * 4096, wr_id=number, immediate=None if number % 2 else number)
     net.run(lambda: len(net.completed()) == 8, within=500 * T)
+    for frame in said_by_failover():
+        keep(0, (1,), CLASS_CONTROL, frame)
     path = tmp_path_factory.mktemp("roce") / "roce.pcap"
     return pcap(path, frames)
+
+
+def said_by_failover() -> Iterator[bytes]:
+    """A READ, its answer, and a message of recovery."""
+    buffer = memoryview(bytearray(100))
+    yield bytes(buffer[: wire.emit_read(buffer, 0x12, 3, 1, 0xAABBCCDD)])
+    yield bytes(buffer[: wire.emit_flags(buffer, 0x12, 3, 77, bytes(range(64)))])
+    yield bytes(buffer[: wire.emit_message(buffer, 0x12, 3, 24)])
 
 
 def number(text: str) -> int:

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
-from mrc_testbed.testbed.transports.base import Chooser, Surroundings, program_need
+from mrc_testbed.testbed.transports.base import Chooser, SettingsBeside, program_need
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
 
@@ -61,7 +61,7 @@ def _contradictions(scenario: Scenario) -> Iterator[Mistake]:
     except ShapeError:  # said already
         return
     verbs = any(job.entry.verbs for job in scenario.job.programs)
-    around = Surroundings(planes, scenario.folds, scenario.hosts_hash, bool(verbs))
+    around = SettingsBeside(planes, scenario.folds, scenario.hosts_hash, bool(verbs))
     for key, why in scenario.transport.contradictions(scenario.own, around):
         yield Mistake((scenario.transport.group, key), why)
 
