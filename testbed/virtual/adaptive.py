@@ -14,12 +14,9 @@ from mrc_testbed.testbed.switching.adaptive import Looks
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port
-from mrc_testbed.testbed.virtual.ways import HashedWays, Topology
+from mrc_testbed.testbed.virtual.ways import HashedWays, Topology, Toward
 from mrc_testbed.topos import names
 from mrc_testbed.topos.plan import Plan
-
-_Toward = tuple[int, int, int]
-"""A plane, the group of a T0 there, and the group that a packet is for."""
 
 
 class AdaptiveWays(HashedWays):
@@ -34,7 +31,7 @@ class AdaptiveWays(HashedWays):
         self._now = now
         self._draw = Random(f"adaptive {seed}").random
         self._groups = [host.group for host in plan.hosts]
-        self._seen: dict[_Toward, tuple[int, list[int]]] = {}
+        self._seen: dict[Toward, tuple[int, list[int]]] = {}
         """When a T0 last looked at its uplinks, and those that were in the least band then."""
         self._ports: dict[tuple[int, int, int, int], Sequence[Port]] = {}
         """By the numbers of both hosts, plane and uplink."""
@@ -49,7 +46,7 @@ class AdaptiveWays(HashedWays):
             return ()
         return self._over(way.source, way.destination, way.plane, least[int(self._draw() * len(least))])
 
-    def _least(self, toward: _Toward) -> list[int]:
+    def _least(self, toward: Toward) -> list[int]:
         """The uplinks in the least band, as the switch saw them last."""
         now_ns = self._now()
         seen = self._seen.get(toward)
@@ -57,7 +54,7 @@ class AdaptiveWays(HashedWays):
             seen = self._seen[toward] = now_ns, self._look(toward)
         return seen[1]
 
-    def _look(self, toward: _Toward) -> list[int]:
+    def _look(self, toward: Toward) -> list[int]:
         uplinks = self._topology.uplinks(names.switch_name(toward[0], 0, toward[1]))
         levels = self._looks.levels
         bands = {
@@ -68,8 +65,8 @@ class AdaptiveWays(HashedWays):
         least = min(bands.values(), default=0)
         return [number for number, band in bands.items() if band == least]
 
-    def _leads_on(self, toward: _Toward, uplink: int) -> bool:
-        """False for a T1 that has lost its link to the packet's group, where switches know of that."""
+    def _leads_on(self, toward: Toward, uplink: int) -> bool:
+        """As of `HashedWays`; known with `far_links`."""
         return not self._options.far_links or self._topology.downlink(toward[0], uplink, toward[2]).live
 
     def _over(self, source: int, destination: int, plane: int, uplink: int) -> Sequence[Port]:

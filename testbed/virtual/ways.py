@@ -27,6 +27,10 @@ MOST_WAYS = 1 << 16
 512 EVs each. What is forgotten is worked out again, and is the same."""
 
 
+Toward = tuple[int, int, int]
+"""A plane, the group of a T0 there, and the group that a packet is for."""
+
+
 class Topology:
     """All ports of a fabric, and which of them a packet leaves by, one after the other."""
 
@@ -165,8 +169,14 @@ class HashedWays:
 
     def _uplink(self, flow: PlainFlow, hash_: int) -> int | None:
         t0 = names.switch_name(flow.plane, 0, flow.source.group)
-        hops = [number for number, port in enumerate(self._topology.uplinks(t0)) if port.live]
+        toward = flow.plane, flow.source.group, flow.destination.group
+        uplinks = enumerate(self._topology.uplinks(t0))
+        hops = [number for number, port in uplinks if port.live and self._leads_on(toward, number)]
         return hops[next_hop(hash_, len(hops))] if hops else None
+
+    def _leads_on(self, _toward: Toward, _uplink: int) -> bool:
+        """False for a T1 of which a T0 knows that it has lost its link to the group: static routes do not."""
+        return True
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:
         """As of `Ways`; 0 within a T0 group."""

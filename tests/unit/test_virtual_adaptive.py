@@ -166,6 +166,12 @@ def test_a_far_dead_link_loses_a_share_of_every_flow_unless_switches_know_of_it(
             send(one, sender, 100)
         one.run()
         arrived = [len(one.got[f"h{number}"]) for number in range(4, 7)]
+        del one.got["h4"][:]
+        for number in range(40):
+            flow = one.flow("h0", "h4", FIRST_PORT + number)
+            one.give("h0", rc_packet(rc.ACKNOWLEDGE, number, 8), one.destination(flow), bth.CLASS_CONTROL)
+        one.run()
+        assert (len(one.got["h4"]) == 40) == known, "control packets, which are hashed, as well"
         if known:
             assert arrived == [100, 100, 100]
         else:
