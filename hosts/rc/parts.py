@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
 
 from mrc_testbed.hosts.rc.wire import FLAGS_BYTES
 
@@ -43,18 +42,9 @@ def label(request: int, slot: int, immediate: int | None) -> int:
     return told << _HALF | half
 
 
-class PostedWrite(NamedTuple):
-    """A write that waits until the requests before it have made room."""
-
-    data: memoryview
-    address: int
-    wr_id: int
-    immediate: int | None
-
-
 class OpenRequest:
-    """A request that is under way. `missing`: bit i is set while part i has not arrived for sure; `ports`: to which
-    port each part was last given."""
+    """A request that is under way, or waits to be. `missing`: bit i is set while part i has not arrived for sure;
+    `ports`: to which port each part was last given."""
 
     __slots__ = ("address", "data", "immediate", "missing", "places", "ports", "wr_id")
 

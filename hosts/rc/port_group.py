@@ -35,7 +35,7 @@ from mrc_testbed.hosts.rc.failover import (
     Replay,
 )
 from mrc_testbed.hosts.rc.part_watch import PartWatch
-from mrc_testbed.hosts.rc.parts import MOST_OPEN, ArrivedParts, FlagsSeen, OpenRequest, PostedWrite, label
+from mrc_testbed.hosts.rc.parts import MOST_OPEN, ArrivedParts, FlagsSeen, OpenRequest, label
 from mrc_testbed.hosts.rc.port_events import PortMoved
 from mrc_testbed.hosts.rc.qp import RcQp
 
@@ -100,7 +100,7 @@ class PortGroup:
         self._remotes: list[RcAttributes] = []
         self._generations = [0] * ports
         """How often the QP of each port was restored; both ends agree on it."""
-        self._waiting: deque[PostedWrite] = deque()
+        self._waiting: deque[OpenRequest] = deque()
         self._open: dict[int, OpenRequest] = {}
         """By number, in order."""
         self._next = 0
@@ -150,13 +150,13 @@ class PortGroup:
         """Queue one write. Raises `QpStateError` once the connection has ended."""
         if self.dead or not self._remotes:
             raise QpStateError(self.qpn, "ERROR" if self.dead else "INIT", "post a write")
-        self._waiting.append(PostedWrite(data, address, wr_id, immediate))
+        self._waiting.append(OpenRequest(data, address, wr_id, immediate, len(self.members)))
         self._pump()
 
     def _pump(self) -> None:
         """Begin requests while there is room for them, and a port."""
         while self._waiting and len(self._open) < MOST_OPEN and RcPortState.HOLDING not in self._table.states:
-            request = OpenRequest(*self._waiting.popleft(), len(self.members))
+            request = self._waiting.popleft()
             number, self._next = self._next, self._next + 1
             self._open[number] = request
             for slot in range(len(request.ports)):
