@@ -173,7 +173,7 @@ def test_words_say_what_bgp_does_beside_mrc() -> None:
 
 
 def test_a_race_that_scale_alone_decides_is_warned_of() -> None:
-    """2.5 T against 0.13 s."""
+    """2.5 T against 0.08 s."""
     far = over_bgp("bgp: {carries: locators}", "")
     assert [line for line in scenario_warnings(far) if "2.5 T = 100ms" in line and "write at most 10ms" in line]
     for calm in (over_bgp("bgp: {carries: locators}"), over_bgp("bgp: {carries: hosts}", "")):

@@ -12,11 +12,11 @@ from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Link, Plan
 
 _SHOWN = 2
-_REPAIR_NS = 130_000_000
-"""What BGP needs after a carrier is gone, at any T (docs/routing.md)."""
+_REPAIR_NS = 80_000_000
+"""What BGP needs for a detour after a carrier is gone, at any T (docs/routing.md)."""
 _DETECTION_RTTS = 2.5
-"""What an endpoint that chooses paths needs to leave one (docs/protocol.md)."""
-_APART = 5
+"""What an endpoint that chooses paths needs to leave one (docs/paper.md, Fig. 4)."""
+_APART = 3
 """On real fabrics the two are factors of hundreds apart; so far at least they must be."""
 
 
