@@ -16,6 +16,10 @@ GO_BACK_N = "go-back-n"
 SELECTIVE = "selective"
 LOSSLESS = "lossless"
 RECOVERIES = (GO_BACK_N, SELECTIVE, LOSSLESS)
+IN_TURN = "in-turn"
+SPREAD = "spread"
+BALANCED = "balanced"
+SPREADINGS = (IN_TURN, SPREAD, BALANCED)
 NO_CONTROL = "none"
 CONTROLS = (NO_CONTROL, *PROFILES)
 IB_TIMER_NS = 4096
@@ -37,6 +41,9 @@ class RcConfig:
     """Time without progress after which everything outstanding is sent again (NCCL: 2^18)."""
     retries: int = 7
     """Such timeouts in a row that a QP survives (NCCL, and the most that InfiniBand can say)."""
+    spreading: str = IN_TURN
+    """How the planes to a host are used: a QP keeps to one, or each packet takes one (`mrc_testbed.hosts.rc.planes`),
+    which needs `LOSSLESS`."""
     congestion_control: str = "dcqcn"
     icrc: bool = False
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
@@ -57,8 +64,15 @@ class RcConfig:
         """Raises `UnknownChoiceError`."""
         if self.recovery not in RECOVERIES:
             raise UnknownChoiceError("recovery", self.recovery, RECOVERIES)
+        if self.spreading not in SPREADINGS or (self.spreads and self.recovery != LOSSLESS):
+            raise UnknownChoiceError("planes", self.spreading, SPREADINGS if self.recovery == LOSSLESS else (IN_TURN,))
         if self.congestion_control not in CONTROLS:
             raise UnknownChoiceError("congestion_control", self.congestion_control, CONTROLS)
+
+    @property
+    def spreads(self) -> bool:
+        """Does a QP use all planes at once?"""
+        return self.spreading != IN_TURN
 
     @property
     def placed(self) -> bool:

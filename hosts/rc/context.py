@@ -13,11 +13,13 @@ from mrc_testbed.hosts.rc.counters import RcCounters
 from mrc_testbed.hosts.rc.dcqcn import REFERENCE_T_NS
 
 Way = tuple[int, Hashable]
-"""Plane and token of all packets of one QP."""
+"""A plane, and the token of a QP's packets there."""
 CONTROL_ROOM = 4096
 """Control packets that may wait to be sent."""
 SLACK_PACKETS = 16
 """What one BDP and a burst of the pacer leave out: packets that an ACK waits for, one in each port of the way."""
+SPREAD_RANGE = 16
+"""Windows of PSNs that may be open over several planes: what fast ones carry while the packets of a slow one arrive."""
 BURSTS_PER_T = 5
 """A port is given packets for T/5 in advance, as MRC's of a quarter of the rate are with their four packets. With four
 of a folded port a daemon has to look four times as often: 146 us of CPU a data packet instead of 85 (quickstart)."""
@@ -39,6 +41,7 @@ class RcContext(SharedContext):
         "in_flight",
         "packet_ns",
         "psn_range",
+        "source_port",
         "t_ns",
         "waiting",
         "window",
@@ -55,6 +58,8 @@ class RcContext(SharedContext):
         """Those for which the window of the host has no room."""
         self.in_flight = 0
         """Packets of selective requesters that are not acknowledged, all QPs together."""
+        self.source_port = 0
+        """UDP source port of the packet that is being taken in."""
         self.packet_ns = self.pacer.cost_ns(packet_bytes)
         """What a port takes to send a full packet."""
         self.scale(config.rtt_ns or REFERENCE_T_NS)
@@ -62,10 +67,14 @@ class RcContext(SharedContext):
     def scale(self, t_ns: int) -> None:
         """T is `t_ns`."""
         self.t_ns = t_ns
-        self.window = self.config.planes * (t_ns + self.pacer.burst_ns) // self.packet_ns + SLACK_PACKETS
+        self.window = self.window_of(self.config.planes)
         """Packets that selective requesters may have under way: one BDP of the host's ports (IRN, section 4.2)."""
-        self.psn_range = 2 * self.window
+        self.psn_range = (SPREAD_RANGE if self.config.spreads else 2) * self.window
         """PSNs that one of them may have open: what comes while a gap is found and filled."""
+
+    def window_of(self, ports: int) -> int:
+        """Packets of one BDP of so many ports."""
+        return ports * (self.t_ns + self.pacer.burst_ns) // self.packet_ns + SLACK_PACKETS
 
     def figures(self) -> dict[str, int]:
         """As of `SharedContext`."""

@@ -50,6 +50,11 @@ class RcCounters(Counted):
     """Times the retry counter of a QP went on."""
     resend_timeouts: int = 0
     """Timeouts of selective recovery, which its retry counter does not count."""
+    plane_probes_sent: int = 0
+    planes_left: int = 0
+    """Times a plane to a host failed, for all QPs that spread over planes together."""
+    planes_back: int = 0
+    """Times one was used again."""
     control_dropped: int = 0
     """Control packets that found the queue for them full."""
     qp_errors: int = 0

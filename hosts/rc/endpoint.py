@@ -58,8 +58,9 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
     # --- application ---
 
     def add_peer(self, peer: int, ports: Sequence[tuple[int, Hashable]]) -> None:
-        """Make host `peer` known, with (plane, address) of its ports: its QPs are dealt out to them in turn."""
-        self._peers[peer] = RcPeer(peer, ports, self._context.config.hash_seed)
+        """Make host `peer` known, with (plane, address) of its ports: its QPs are dealt out to them in turn, or each
+        uses them all."""
+        self._peers[peer] = RcPeer(peer, ports, self._context)
 
     def open_qp(self, peer: int, region_bytes: int, initial_psn: int | None = None) -> RcAttributes:
         """RESET -> INIT: register a region of zeros; the result must reach the peer's `connect_qp`."""
@@ -142,10 +143,17 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         return attributes
 
     def port_down(self, plane: int, now_ns: int) -> None:
-        """Nothing, at once: a QP is bound to its port, NICs keep it, and its retries decide what becomes of it."""
+        """Nothing, at once, where a QP is bound to its port: NICs keep it, and its retries decide what becomes of it.
+        One that uses several leaves this one."""
+        self._tell_carrier(plane, False, now_ns)
 
     def port_up(self, plane: int, now_ns: int) -> None:
-        """Nothing either: what is sent again from now on arrives."""
+        """Nothing either: what is sent again from now on arrives. Or probes find out whether it does."""
+        self._tell_carrier(plane, True, now_ns)
+
+    def _tell_carrier(self, plane: int, up: bool, now_ns: int) -> None:
+        for peer in self._peers.values():
+            peer.planes.carrier(plane, up, now_ns)
 
     def probe_paths(self, peer: int, now_ns: int) -> None:
         """Warm-up: have one empty write acknowledged on each connected QP to `peer`."""
@@ -162,6 +170,8 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         """What all hosts take for a round trip without queues: T, if none was configured."""
         if not self._config.rtt_ns:
             self._context.scale(base_ns)
+            for peer in self._peers.values():
+                peer.planes.scale()
             for requester in self._senders():
                 requester.scale(base_ns)
 
@@ -189,6 +199,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         """Take in one UDP payload from host `peer`. `arrival_ns` is when it reached this host, which round trips are
         taken from; `now_ns` >= `arrival_ns` is the time of the call. The view is not kept."""
         counters = self._context.counters
+        self._context.source_port = udp_port
         refusal = wire.check(view, self._config.icrc, self._overheads)
         if refusal is not None:
             counters.refuse(refusal)
@@ -208,13 +219,22 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
             qp.responder.on_data(view, traffic_class & bth.ECN_MASK == bth.ECN_CE, arrival_ns, now_ns)
         elif view[0] in wire.ASIDE:
             self._take_aside(qp, view, now_ns)
+        elif view[0] == wire.PLANE_PROBE:
+            qp.responder.on_probe()
         elif not qp.live or qp.requester is None:
             counters.refuse(RcIgnored.QP_STATE)
-        elif view[0] == wire.ACKNOWLEDGE:
-            _, psn, syndrome, named = wire.parse_ack(view)
-            qp.requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
         else:
-            qp.requester.on_cnp(now_ns)
+            self._hear(qp.requester, view, arrival_ns, now_ns)
+
+    def _hear(self, requester: Requester, view: memoryview, arrival_ns: int, now_ns: int) -> None:
+        """What comes back for what was sent."""
+        if view[0] == wire.ACKNOWLEDGE:
+            _, psn, syndrome, named = wire.parse_ack(view)
+            requester.on_ack(psn, syndrome, named, arrival_ns, now_ns)
+        elif view[0] == wire.CNP:
+            requester.on_cnp(now_ns)
+        else:
+            requester.on_probe_answer(now_ns)
 
     def _take_aside(self, qp: RcQp, view: memoryview, now_ns: int) -> None:
         """What is neither for the requester nor for the responder, because of the QP's state or because failover said
@@ -237,4 +257,4 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
 
     def qp_flows(self) -> dict[int, list[QpFlow]]:
         """Of each connected QP, by its number."""
-        return {each.qpn: [QpFlow(each.plane, "udp", each.source_port, wire.UDP_PORT)] for each in self._senders()}
+        return {each.qpn: each.flows() for each in self._senders()}

@@ -44,7 +44,7 @@ class LosslessResponder(SelectiveResponder):
 
     def _name(self, psn: int) -> None:
         self._since_ack = 0
-        self._context.send_control(self._way, self._emit_naming, (psn,))
+        self._answer(self._emit_naming, (psn,))
 
     def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
         self._ack_queued = False

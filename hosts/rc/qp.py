@@ -10,7 +10,8 @@ from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, Readable
 from mrc_testbed.hosts.common.psn import MASK
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
 from mrc_testbed.hosts.rc import wire
-from mrc_testbed.hosts.rc.config import GO_BACK_N, LOSSLESS, SELECTIVE, RcAttributes, check_recovery
+from mrc_testbed.hosts.rc.balanced import BalancedRequester, BalancedResponder
+from mrc_testbed.hosts.rc.config import GO_BACK_N, LOSSLESS, SELECTIVE, RcAttributes, RcConfig, check_recovery
 from mrc_testbed.hosts.rc.context import RcContext, Way
 from mrc_testbed.hosts.rc.lossless import LosslessRequester, LosslessResponder
 from mrc_testbed.hosts.rc.peer import RcPeer
@@ -24,14 +25,19 @@ HALVES: dict[str, tuple[type[Requester], type[Responder]]] = {
     SELECTIVE: (SelectiveRequester, SelectiveResponder),
     LOSSLESS: (LosslessRequester, LosslessResponder),
 }
-"""What a QP is made of, by recovery."""
+"""What a QP is made of that keeps to one plane, by recovery."""
+
+
+def halves_of(config: RcConfig) -> tuple[type[Requester], type[Responder]]:
+    """What a QP is made of."""
+    return (BalancedRequester, BalancedResponder) if config.spreads else HALVES[config.recovery]
 
 
 class RcQp(QueuePair):
     """One QP of this endpoint. `responder` is there from RTR on, `requester` from RTS on. `domain`: that of its
     program."""
 
-    __slots__ = ("_context", "_domain", "_remote", "_turn", "_way", "attributes", "peer", "requester", "responder")
+    __slots__ = ("_context", "_domain", "_remote", "_turn", "_ways", "attributes", "peer", "requester", "responder")
 
     def __init__(
         self,
@@ -63,19 +69,17 @@ class RcQp(QueuePair):
         context, local = self._context, self.attributes
         check_recovery(remote.recovery, (context.config.recovery,))
         self.advance(local.qpn, QpInput.LEARN_PEER)
-        source_port = wire.source_port(local.qpn, remote.qpn)
         if self._turn is None:
             self._turn = self.peer.next_turn()
-        plane, address = self.peer.port_for(source_port, self._turn)
-        self._way = plane, (source_port, (address, wire.UDP_PORT, 0, 0))
+        self._ways: list[Way] = self.peer.ways(local.qpn, remote.qpn, self._turn)
         self._remote = remote
-        _, make_responder = HALVES[context.config.recovery]
-        self.responder = make_responder(context, local, remote, self.region, self._domain, self._way, self.fail)
+        _, make_responder = halves_of(context.config)
+        self.responder = make_responder(context, local, remote, self.region, self._domain, self._ways, self.fail)
 
     def _enable(self) -> Requester:
         context = self._context
-        make_requester, _ = HALVES[context.config.recovery]
-        self.requester = made = make_requester(context, self.peer, self.attributes, self._remote, self._way, self.fail)
+        make_requester, _ = halves_of(context.config)
+        self.requester = made = make_requester(context, self.peer, self.attributes, self._remote, self._ways, self.fail)
         self.advance(self.attributes.qpn, QpInput.ENABLE_SEND)
         return made
 

@@ -29,6 +29,10 @@ class RcIgnored(Enum):
     ACKS_UNSENT = "acks_unsent"
     OLD_NAK = "old_nak"
     """It asks for what has been acknowledged since."""
+    UNKNOWN_PLANE = "unknown_plane"
+    """Of a QP that spreads over planes: the source port is that of none of them."""
+    ONE_PLANE = "one_plane"
+    """A probe of a plane for a QP that keeps to one."""
     UNKNOWN_SYNDROME = "unknown_syndrome"
 
 

@@ -6,11 +6,12 @@ in the NICs this stands for, the rate alone decides what is under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.base import DataSender, Packet
 from mrc_testbed.hosts.common.events import QpFailure, WriteCompleted
+from mrc_testbed.hosts.common.figures import QpFlow
 from mrc_testbed.hosts.common.memory import ReadableMemory
 from mrc_testbed.hosts.common.messages import NO_MESSAGE, Message, Outbox
 from mrc_testbed.hosts.common.psn import STRANGE, unwrap
@@ -18,7 +19,7 @@ from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes
-from mrc_testbed.hosts.rc.context import RcContext
+from mrc_testbed.hosts.rc.context import RcContext, Way
 from mrc_testbed.hosts.rc.dcqcn import PROFILES, ReactionPoint
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.reasons import NAK_FAILURES, RcIgnored
@@ -77,7 +78,7 @@ class Requester(DataSender):
         peer: RcPeer,
         local: RcAttributes,
         remote: RcAttributes,
-        way: tuple[int, Hashable],
+        ways: Sequence[Way],
         fail: Callable[[QpFailure], None],
     ) -> None:
         config = context.config
@@ -85,7 +86,7 @@ class Requester(DataSender):
         self._fail = fail
         self.peer = peer
         self.qpn = local.qpn
-        self.plane, self.token = way
+        self.plane, self.token = ways[0]
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
         self._rkey = remote.rkey
@@ -119,10 +120,12 @@ class Requester(DataSender):
         self.ready = False
         self.wake_ns = NEVER
 
-    @property
-    def source_port(self) -> int:
-        """UDP source port of all packets of this QP."""
-        return wire.source_port(self.qpn, self._remote_qpn)
+    def flows(self) -> list[QpFlow]:
+        """What switches hash of its packets."""
+        return [self._flow(self.plane)]
+
+    def _flow(self, plane: int, offset: int = 0) -> QpFlow:
+        return QpFlow(plane, "udp", wire.source_port(self.qpn, self._remote_qpn, offset), wire.UDP_PORT)
 
     @property
     def sent_packets(self) -> int:
@@ -371,6 +374,10 @@ class Requester(DataSender):
         counters.cnps_received += 1
         if self._rate is not None and self._rate.notified(now_ns):
             counters.rate_cuts += 1
+
+    def on_probe_answer(self, now_ns: int) -> None:
+        """A QP that keeps to one plane has asked for none."""
+        self._context.counters.refuse(RcIgnored.ONE_PLANE)
 
     # --- time ---
 

@@ -6,7 +6,8 @@ acknowledged again, or shows a gap, for which one NAK is sent until the expected
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpFailure
@@ -62,13 +63,14 @@ class Responder:
         remote: RcAttributes,
         region: memoryview,
         domain: Domain,
-        way: Way,
+        ways: Sequence[Way],
         fail: Callable[[QpFailure], None],
     ) -> None:
         self._context = context
         self._counters = context.counters
         self._fail = fail
-        self._way = way
+        self._way = ways[0]
+        """Of its answers."""
         self._qpn = local.qpn
         self._remote_qpn = remote.qpn
         self._initial_psn = remote.psn
@@ -208,6 +210,10 @@ class Responder:
             self._notified_at = now_ns
             self._context.send_control(self._way, self._emit_cnp)
 
+    def on_probe(self) -> None:
+        """The peer asks whether a plane works: it must not, of a QP that keeps to one."""
+        self._counters.refuse(RcIgnored.ONE_PLANE)
+
     # --- answers ---
 
     def _count_for_ack(self, packets: int, bits: int) -> None:
@@ -218,7 +224,7 @@ class Responder:
     def _queue_ack(self) -> None:
         self._since_ack = 0
         if not self._ack_queued:
-            self._ack_queued = self._context.send_control(self._way, self._emit_ack)
+            self._ack_queued = self._answer(self._emit_ack)
 
     def _emit_ack(self, buffer: memoryview, now_ns: int) -> int:
         self._ack_queued = False
@@ -232,7 +238,11 @@ class Responder:
 
     def _queue_nak(self, syndrome: int, named: int) -> None:
         psn = self._initial_psn + self._expected & MASK
-        self._context.send_control(self._way, self._emit_nak, (psn, syndrome, named))
+        self._answer(self._emit_nak, (psn, syndrome, named))
+
+    def _answer(self, emit: Callable[..., int], arguments: tuple[Any, ...] = ()) -> bool:
+        """Queue an ACK or NAK; False when there is no room for it."""
+        return self._context.send_control(self._way, emit, arguments)
 
     def _emit_nak(self, buffer: memoryview, now_ns: int, psn: int, syndrome: int, named: int) -> int:
         if syndrome == wire.SYNDROME_NAK_SEQUENCE:

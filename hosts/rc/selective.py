@@ -7,7 +7,7 @@ packet is found by a timeout of its own. As many packets as one BDP holds are un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.messages import Message
@@ -15,7 +15,7 @@ from mrc_testbed.hosts.common.psn import unwrap
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcAttributes
-from mrc_testbed.hosts.rc.context import SLACK_PACKETS, RcContext
+from mrc_testbed.hosts.rc.context import SLACK_PACKETS, RcContext, Way
 from mrc_testbed.hosts.rc.dcqcn import scaled
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.hosts.rc.requester import ACK_EVERY, Requester
@@ -40,10 +40,10 @@ class SelectiveRequester(Requester):
         peer: RcPeer,
         local: RcAttributes,
         remote: RcAttributes,
-        way: tuple[int, Hashable],
+        ways: Sequence[Way],
         fail: Callable[[QpFailure], None],
     ) -> None:
-        super().__init__(context, peer, local, remote, way, fail)
+        super().__init__(context, peer, local, remote, ways, fail)
         self._arrived: set[int] = set()
         self._resend = self._edge = 0
         self._given_up = 0

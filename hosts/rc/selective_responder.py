@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.memory import Domain
@@ -26,10 +26,10 @@ class SelectiveResponder(Responder):
         remote: RcAttributes,
         region: memoryview,
         domain: Domain,
-        way: Way,
+        ways: Sequence[Way],
         fail: Callable[[QpFailure], None],
     ) -> None:
-        super().__init__(context, local, remote, region, domain, way, fail)
+        super().__init__(context, local, remote, region, domain, ways, fail)
         self._arrived = 0
         """Bit i: expected + i has come (bit 0 never is)."""
         self._ends: dict[int, tuple[int | None, int]] = {}

@@ -28,6 +28,7 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         recovery=text_in(settings, "recovery"),
         timeout_ns=number_in(settings, "timeout_ns", 1),
         retries=number_in(settings, "retries"),
+        spreading=text_in(settings, "planes"),
         congestion_control=text_in(settings, "congestion_control"),
         failover=text_in(settings, "failover") == "port",
         port_recovery=settings["port_recovery"] is True,

@@ -2,7 +2,8 @@
 
 InfiniBand Architecture Specification 1.4, chapter 9, and its Annex A17 (RoCEv2). Every UDP payload is `BTH 12 | RETH 16
 in FIRST and ONLY | ImmDt 4 | payload, padded to 4 | ICRC 4`, an acknowledgement `BTH | AETH 4 | ICRC`, a congestion
-notification (CNP) `BTH | 16 bytes of 0 | ICRC`; all fields are big-endian. With selective and with lossless recovery
+notification (CNP) `BTH | 16 bytes of 0 | ICRC`, and so are the probe of a plane and its answer, which are ours; all
+fields are big-endian. With selective and with lossless recovery
 every data packet has a RETH (IRN, section 5.2.1), because a packet must say for itself where it belongs.
 
 As in `mrc_testbed.hosts.mrc.wire` reading is two steps, `check` and then what cannot fail, and the ICRC covers the UDP
@@ -45,6 +46,9 @@ ACKNOWLEDGE = 0x11
 SEND_IMM = 0x25
 """SEND of nothing with an immediate, of an unreliable connection (transport 1): what failover asks a dead port with."""
 CNP = 0x81
+PLANE_PROBE = 0xE0
+PLANE_ANSWER = 0xE1
+"""Ours: InfiniBand leaves opcodes from 0xC0 on to manufacturers."""
 OPERATION_MASK = 0x1F
 """MRC's opcodes name the same operations in a transport of their own (`mrc_testbed.hosts.mrc.wire`)."""
 BEGINS_MESSAGE = frozenset({WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMM})
@@ -101,6 +105,8 @@ SELECTIVE_OVERHEAD: Sequence[int] = _overheads(frozenset(range(WRITE_FIRST, WRIT
 _FIXED_SIZE = {
     ACKNOWLEDGE: ACK_BYTES,
     CNP: CNP_BYTES,
+    PLANE_PROBE: CNP_BYTES,
+    PLANE_ANSWER: CNP_BYTES,
     READ_REQUEST: READ_REQUEST_BYTES,
     READ_RESPONSE: READ_RESPONSE_BYTES,
     SEND_IMM: SEND_IMM_BYTES,
@@ -223,12 +229,24 @@ def parse_message(view: memoryview) -> tuple[int, int]:
     return bits_and_psn(view) & PSN_MASK, immediate
 
 
-def source_port(local_qpn: int, remote_qpn: int) -> int:
+def emit_plane_packet(buffer: memoryview, opcode: int, qpn: int) -> int:
+    """The probe of a plane, or its answer."""
+    _CNP.pack_into(buffer, 0, opcode, 0, PKEY, qpn, 0, 0)
+    return CNP_BYTES
+
+
+def source_port(local_qpn: int, remote_qpn: int, plane: int = 0) -> int:
     """UDP source port of a QP: all that tells its packets from those of others between the same two ports of hosts.
 
     Linux makes it of the two QPNs (`rdma_calc_flow_label` and `rdma_flow_label_to_udp_sport`, include/rdma/ib_verbs.h).
+    One that spreads over planes has a port for each, one after the other (ours).
     """
     product = local_qpn * remote_qpn
     product ^= product >> 20
     label = (product ^ product >> 40) & 0xFFFFF
-    return 0xC000 | (label & 0x3FFF) ^ label >> 14
+    return 0xC000 | ((label & 0x3FFF) ^ label >> 14) + plane & 0x3FFF
+
+
+def plane_of(port: int, local_qpn: int, remote_qpn: int) -> int:
+    """The plane whose `source_port` this is; a large number if it is that of none."""
+    return port - source_port(local_qpn, remote_qpn) & 0x3FFF

@@ -60,6 +60,11 @@ class RoceSettings(Model):
         description="sent again after a gap: all from it on, what is missing, nothing (any order is fine)",
         examples=["selective"],
     )
+    planes: Literal["in-turn", "spread", "balanced"] = Field(
+        default="in-turn",
+        description="a QP keeps to one plane; or each packet takes one, with one window and rate, or one a plane",
+        examples=["balanced"],
+    )
     timeout: Whole = Field(
         default=18, ge=0, le=31, description="acknowledgement timeout, 4.096 us x 2^timeout", examples=[16]
     )
@@ -106,6 +111,18 @@ class RoceSettings(Model):
             raise refuse("must be above 0 and at most `xoff`, such as {xoff: 1.0, xon: 0.8}", key="xon") from None
         return self
 
+    @model_validator(mode="after")
+    def _any_order(self) -> RoceSettings:
+        if self.spreads and self.recovery != "lossless":
+            why = f"planes keep no order among each other, which `{self.recovery}` takes for loss"
+            raise refuse(f"{why}; write `recovery: lossless`, or `planes: in-turn`", key="planes")
+        return self
+
+    @property
+    def spreads(self) -> bool:
+        """Does a QP use all planes at once?"""
+        return self.planes != "in-turn"
+
     def pause_thresholds(self) -> PauseThresholds:
         """Of lossless ports. Raises ValueError if they are not in order."""
         xoff = USUAL_XOFF_BDP[self.congestion_control] if self.given_xoff is None else self.given_xoff
@@ -123,6 +140,7 @@ _HEADER_BYTES = 14 + 40 + 8 + 12 + 4
 _RETH_BYTES = 16
 _AETH_BYTES = 4
 _RECOVERS = {"go-back-n": "", "selective": ", selective", "lossless": ", any order"}
+_PLANES = {"in-turn": "", "spread": ", spread over planes", "balanced": ", planes balanced by the sender"}
 _CALLED = {"lossy": "RoCE, lossy", "deep": "RoCE, deep buffers", "pfc": "RoCE, PFC"}
 
 
@@ -131,8 +149,22 @@ def full_packet(payload_bytes: int, settings: RoceSettings) -> tuple[int, int]:
     return payload_bytes, _HEADER_BYTES + (0 if settings.recovery == "go-back-n" else _RETH_BYTES)
 
 
+def _without_planes(settings: RoceSettings, around: SettingsBeside) -> Iterator[tuple[str, str]]:
+    if not settings.spreads:
+        return
+    if around.planes == 1:
+        fix = "write `fabric.layout: as-written`" if around.folded else "write 2 `fabric.planes` or more"
+        folded = "the folded fabric has" if around.folded else "there is"
+        yield "planes", f"{folded} one plane, so there is nothing to choose; {fix}, or `planes: in-turn`"
+    if around.hosts_hash:
+        yield "planes", "`ecmp.hosts: hashed` would draw one port for each QP, and this uses all; remove one of the two"
+    if settings.failover == "port":
+        yield "planes", "a QP on all planes leaves a dead one by itself; write `failover: off`, or `planes: in-turn`"
+
+
 def contradictions(settings: RoceSettings, around: SettingsBeside) -> Iterator[tuple[str, str]]:
-    """Of failover and retries of operations: what they lack, or what is there twice."""
+    """Of planes used at once, failover, and retries of operations: what they lack, or what is there twice."""
+    yield from _without_planes(settings, around)
     key = "failover" if settings.failover == "port" else "retry_hold" if settings.retry_hold_ns else ""
     if settings.port_recovery and settings.failover == "off":
         yield "port_recovery", "no port fails over, so none can come back; write `failover: port`, or remove this key"
@@ -154,12 +186,12 @@ def contradictions(settings: RoceSettings, around: SettingsBeside) -> Iterator[t
 def called(settings: RoceSettings) -> str:
     """Never RoCE alone: its name says what its switches do, as most people run it with PFC."""
     library = ", failover" if settings.failover == "port" else ", retry of operations" if settings.retry_hold_ns else ""
-    return _CALLED[settings.buffers] + _RECOVERS[settings.recovery] + library
+    return _CALLED[settings.buffers] + (_PLANES[settings.planes] or _RECOVERS[settings.recovery]) + library
 
 
 def request(settings: RoceSettings, endpoint: Mapping[str, Any]) -> dict[str, Any]:
     """What is of all packets, and its own group."""
-    keys = ("recovery", "timeout_ns", "retries", "congestion_control", "failover", "port_recovery")
+    keys = ("recovery", "planes", "timeout_ns", "retries", "congestion_control", "failover", "port_recovery")
     own = {**{key: getattr(settings, key) for key in keys}, "retry_hold_ns": settings.retry_hold_ns or 0}
     return {**{key: endpoint[key] for key in OF_ALL_PACKETS}, "roce": own}
 
@@ -186,12 +218,13 @@ def timers(settings: RoceSettings) -> Iterator[SoftwareTimer]:
 def settings_words(settings: RoceSettings, time: TimeWords) -> str:
     """`go-back-n, timeout 18 (1.07 s), 7 retries, congestion control dcqcn`."""
     timeout = f"timeout {settings.timeout} ({time(settings.timeout_ns)}), {settings.retries} retries"
+    planes = f", planes {settings.planes}" if settings.spreads else ""
     library = ""
     if settings.failover == "port":
         library = f", failover to the next port, port recovery {'on' if settings.port_recovery else 'off'}"
     if settings.retry_hold_ns:
         library = f", operations done again after {time(settings.retry_hold_ns)}"
-    return f"{settings.recovery}, {timeout}, congestion control {settings.congestion_control}{library}"
+    return f"{settings.recovery}{planes}, {timeout}, congestion control {settings.congestion_control}{library}"
 
 
 ROCE = Transport(

@@ -110,6 +110,10 @@ def _send(v: FieldValues) -> str:
     return f"qp {v['qp']:#x} psn {v['psn']} imm {v['immediate']}"
 
 
+def _plane(v: FieldValues) -> str:
+    return f"qp {v['qp']:#x}"
+
+
 def _flags(v: FieldValues, **words: str) -> str:
     return "".join(f" {word}" for key, word in words.items() if v.get(key))
 
@@ -126,4 +130,6 @@ _SAYS: dict[str, Callable[[FieldValues], str]] = {
     "RC_READ_RESPONSE_ONLY": _ack,
     "UC_SEND_ONLY_IMM": _send,
     "CNP": _notification,
+    "PLANE_PROBE": _plane,
+    "PLANE_ANSWER": _plane,
 }

@@ -36,6 +36,8 @@ RC_OPCODES = {
     0x11: "RC_ACK",
     0x25: "UC_SEND_ONLY_IMM",
     0x81: "CNP",
+    0xE0: "PLANE_PROBE",
+    0xE1: "PLANE_ANSWER",
 }
 """The same of the RoCE-like transport (InfiniBand 1.4, 9.2, and Annex A17)."""
 NACK_REASONS = {

@@ -34,7 +34,7 @@ def refusal_of(view: memoryview, cut: int, with_icrc: bool) -> bth.Refusal | Non
 def values_of(view: memoryview, cut: int) -> dict[str, Any]:
     """Header values of a packet that is not refused."""
     opcode = view[0]
-    if opcode == wire.CNP:
+    if opcode in (wire.CNP, wire.PLANE_PROBE, wire.PLANE_ANSWER):
         return {"qp": shared.destination_qpn(view)}
     if opcode == wire.READ_REQUEST:
         address, rkey, length = wire.parse_reth(view)

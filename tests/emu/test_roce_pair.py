@@ -12,7 +12,13 @@ from tests.emu.test_ktcp_pair import TcpPair, address, connect, job, open_qps
 
 __all__ = ["pytestmark"]
 
-SETTINGS = {"recovery": "go-back-n", "timeout_ns": 4096 << 16, "retries": 7, "congestion_control": "none"}
+SETTINGS = {
+    "recovery": "go-back-n",
+    "timeout_ns": 4096 << 16,
+    "retries": 7,
+    "congestion_control": "none",
+    "planes": "in-turn",
+}
 
 
 class RocePair(TcpPair):

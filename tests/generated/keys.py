@@ -292,6 +292,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     "denial": {"path": lambda sketch, _: denied_path(sketch), "hosts": _some_hosts},
     "roce": {
         "recovery": _words,
+        "planes": _of("in-turn"),  # another one needs the right recovery and layout
         "timeout": _whole(16, 19),
         "retries": _whole(2, 7),
         "congestion_control": _words,

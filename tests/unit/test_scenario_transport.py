@@ -105,6 +105,14 @@ def test_groups_stand_beside_any_transport_so_that_set_is_enough() -> None:
         ("roce: {port_recovery: 1}", "2:23: roce.port_recovery", "true"),
         ("roce: {retry_hold: 0s}", "2:20: roce.retry_hold", "more than 0"),
         ("roce: {retry_hold: null}", "2:20: roce.retry_hold", "has no value"),
+        ("roce: {planes: all}", "2:16: roce.planes", "balanced"),
+        ("roce: {planes: balanced}", "2:8: roce.planes", "recovery: lossless"),
+        ("roce: {planes: spread, recovery: selective}", "2:8: roce.planes", "takes for loss"),
+        (
+            "transport: roce\nroce: {planes: balanced, recovery: lossless}",
+            "3:16: roce.planes",
+            "folded fabric has one plane",
+        ),
         ("roce: {timeout: 32}", "2:17: roce.timeout", "at most 31"),
         ("roce: {retrie: 3}", "2:8: roce.retrie", "'retries'"),
         ("tcp: {connections: 65}", "2:20: tcp.connections", "at most 64"),
@@ -156,6 +164,27 @@ def test_a_short_timeout_matters_where_it_is_used() -> None:
 def test_a_fabric_that_the_transport_cannot_use(keys: str, fabric: str, place: str, keyword: str) -> None:
     lines = mistakes(text(keys, fabric))
     assert [line for line in lines if f" {place}: " in line and keyword in line]
+
+
+BALANCED = "transport: roce\nroce: {planes: balanced, recovery: lossless}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "layout", "planes", "place", "keyword"),
+    [
+        (BALANCED, "folded", 4, "roce.planes", "layout: as-written"),
+        (BALANCED, "as-written", 1, "roce.planes", "2 `fabric.planes` or more"),
+        (f"{BALANCED}\necmp: {{hosts: hashed}}", "as-written", 4, "roce.planes", "remove one of the two"),
+        (BALANCED.replace("}", ", failover: port}"), "as-written", 4, "roce.planes", "failover: off"),
+    ],
+)
+def test_planes_are_used_at_once_where_there_are_several(
+    keys: str, layout: str, planes: int, place: str, keyword: str
+) -> None:
+    lines = mistakes(text(keys, f", layout: {layout}", planes=planes))
+    assert [line for line in lines if f" {place}: " in line and keyword in line]
+    whole = load(BALANCED, fabric=", layout: as-written")
+    assert whole.transport.called(whole.own) == "RoCE, lossy, planes balanced by the sender"
 
 
 def test_what_needs_the_port_program_says_so() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from mrc_testbed.hosts.common.bth import CLASS_CONTROL
 from mrc_testbed.hosts.rc import wire
+from mrc_testbed.testbed.wireview import roce
 from mrc_testbed.testbed.wireview.decode import decode
 from mrc_testbed.testbed.wireview.names import RC_OPCODES
 from mrc_testbed.testbed.wireview.select import PacketFilter
@@ -96,7 +97,8 @@ def test_tsharks_own_dissector_reads_what_we_mean(capture: Path, capsys: pytest.
         if "syndrome" in meant:
             meant["syndrome"] = SYNDROMES[meant["syndrome"]]
         assert {key: one[key] for key in meant} == meant
-    assert {row["opcode"] for row in theirs} == set(OPCODES.values())
+    ours_alone = {wire.PLANE_PROBE, wire.PLANE_ANSWER}
+    assert {row["opcode"] for row in theirs} == set(OPCODES.values()) - ours_alone
     assert {row["syndrome"] for row in theirs if "syndrome" in row} == set(SYNDROMES.values())
 
 
@@ -104,6 +106,14 @@ def test_malformed_is_what_tshark_says_of_none(capture: Path) -> None:
     assert (
         tshark(capture, "-Y", "_ws.malformed || infiniband.bth.tver != 0", "-T", "fields", "-e", "frame.number") == ""
     )
+
+
+@pytest.mark.parametrize("opcode", [wire.PLANE_PROBE, wire.PLANE_ANSWER])
+def test_what_asks_for_a_plane_names_its_qp(opcode: int) -> None:
+    buffer = memoryview(bytearray(64))
+    view = buffer[: wire.emit_plane_packet(buffer, opcode, 0x12)]
+    assert roce.refusal_of(view, 0, True) is None
+    assert roce.values_of(view, 0) == {"qp": 0x12}
 
 
 def test_decode_counts_and_shows_them(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
