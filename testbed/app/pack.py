@@ -1,4 +1,4 @@
-"""The paper pack: which scenarios it has, how long it takes, and the files of its table."""
+"""The packs of figures: which scenarios one has, how long it takes, and the files of its table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
 from mrc_testbed.testbed.app.batch import load_cases
@@ -19,11 +20,30 @@ from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.load.shipped import shipped
 from mrc_testbed.testbed.scenario.model.matrix import VARIANT
 
+
+class Pack(StrEnum):
+    """Shipped packs, by the folder of their scenarios: each repeats figures of one paper."""
+
+    PAPER = "paper"
+    """Of MRC's."""
+    MULTIPLANE = "multiplane"
+    """Of arXiv 2605.21187: adaptive routing, lossless, and planes balanced by the sender."""
+
+
 GROUP = "paper"
+"""In the name of the folder of a table."""
 LONGEST_S = 20 * 60
 """On two cores; a pack that takes longer is not run as often as it should be."""
 OVERHEAD_S = 5
 """Of a run, besides its workload: fabric, warm-up, settling and the verdict (measured: 3 to 5 s)."""
+
+
+def pack_named(word: str) -> Pack:
+    """Raises UsageError if there is none of that name."""
+    try:
+        return Pack(word)
+    except ValueError:
+        raise UsageError(f"--pack {word}: there is no such pack; there are {', '.join(Pack)}") from None
 
 
 LeftOut = Callable[[Path, ScenarioError], object]
@@ -35,11 +55,16 @@ def _refuse(_: Path, why: ScenarioError) -> None:
 
 
 def load_pack(
-    files: Sequence[Path], only: str, seed: int | None, overrides: Sequence[str] = (), left_out: LeftOut = _refuse
+    files: Sequence[Path],
+    only: str,
+    seed: int | None,
+    overrides: Sequence[str] = (),
+    left_out: LeftOut = _refuse,
+    pack: Pack = Pack.PAPER,
 ) -> list[Case]:
-    """The files, or where there are none the shipped scenarios that repeat a figure; of them those of `only`, figures
-    separated by commas. `overrides`: as of `--set`; shipped scenarios that they do not fit are `left_out`, such as one
-    whose T would be too short at a scale.
+    """The files, or where there are none the shipped scenarios of `pack` that repeat a figure; of them those of `only`,
+    figures separated by commas. `overrides`: as of `--set`; shipped scenarios that they do not fit are `left_out`, such
+    as one whose T would be too short at a scale.
 
     Raises ScenarioError, of shipped scenarios when none is left; UsageError for a file that repeats no figure, and for
     a figure that is not there.
@@ -50,7 +75,7 @@ def load_pack(
         if missing:
             raise UsageError(f"{missing.file}: repeats no figure: it has no key `paper` (docs/scenario.md)")
     else:
-        ours = [one.path for one in shipped() if one.group == GROUP]
+        ours = [one.path for one in shipped() if one.group == pack]
         cases = [case for case in _fitting(ours, overrides, seed, left_out) if case.scenario.paper]
     crossed = next((case for case in cases if any(one.key != VARIANT for one in case.settings)), None)
     if crossed:

@@ -1,4 +1,4 @@
-"""`mrc-testbed paper`: repeats the figures of the MRC paper one after the other, in one table."""
+"""`mrc-testbed paper`: repeats the figures of a paper one after the other, in one table."""
 
 from __future__ import annotations
 
@@ -23,12 +23,17 @@ _Files = Annotated[
         metavar="[SCENARIO]...", help="Scenarios with the key `paper`, instead of the shipped ones.", show_default=False
     ),
 ]
+_Pack = Annotated[
+    str,
+    typer.Option(metavar="PACK", help="Shipped figures: paper, those of MRC's, or multiplane, of arXiv 2605.21187."),
+]
 _Only = Annotated[str, typer.Option(metavar="FIGURES", help="Only these figures, as in 9a,14.", show_default=False)]
 _Retry = Annotated[int, typer.Option(metavar="N", min=0, help="Retry a run that the machine spoiled up to N times.")]
 
 
 def paper(
     scenarios: _Files = None,
+    pack: _Pack = "paper",
     only: _Only = "",
     seed: Seed = None,
     virtual: Virtual = False,
@@ -38,7 +43,7 @@ def paper(
     web: Web = False,
     web_port: WebPort = None,
 ) -> None:
-    """Run the scenarios that repeat figures of the MRC paper, and show the results in one table.
+    """Run the scenarios that repeat figures of the MRC paper, or of another, and show the results in one table.
 
     After every run the table is updated as paper.md and paper.json in a folder of its own; Ctrl-C ends with the table
     so far. Exit status: as of `run` with several scenarios, the most serious decides.
@@ -46,7 +51,7 @@ def paper(
     run_what_scenarios_name()
     from mrc_testbed.testbed.app import run as runner
     from mrc_testbed.testbed.app.batch import run_cases
-    from mrc_testbed.testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, rough
+    from mrc_testbed.testbed.app.pack import LONGEST_S, PackFolder, expected_s, load_pack, pack_named, rough
     from mrc_testbed.testbed.fabric import capabilities
     from mrc_testbed.testbed.report.batch import totals
     from mrc_testbed.testbed.report.console import open_console
@@ -55,7 +60,7 @@ def paper(
     from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
     refuse_without_web(web, web_port, interactive=False)
-    cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit)
+    cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit, pack_named(pack))
     note_left_out(cases)
     if any(case.scenario.world is WorldKind.KERNEL for case in cases):
         capabilities.require(capabilities.probe())  # or every run would say the same

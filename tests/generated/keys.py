@@ -400,6 +400,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     "paper": {
         "figure": _of("4", "9a", "12, 13", "table 4.2"),
         "reports": _of("bandwidth stays at line rate"),
+        "source": _of("arXiv 2605.21187"),
         "beside": lambda *_: {"other": "about half"},
         "shows": lambda sketch, _: [sketch.dice.randrange(sketch.shown)] if sketch.shown else None,
     },

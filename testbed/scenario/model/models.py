@@ -193,7 +193,7 @@ class Scenario(Model):
         default=None, alias="time_limit", description="the run is ended after this", examples=["2min"]
     )
     paper: Annotated[Paper | None, given('{figure: "14", reports: no loss, shows: [0]}')] = Field(
-        default=None, description="the figure of the MRC paper that it repeats", examples=['{figure: "14"}']
+        default=None, description="the figure of a paper that it repeats", examples=['{figure: "14"}']
     )
     matrix: Annotated[MatrixAxes | None, given(EXAMPLE)] = Field(
         default=None, description="the same for each combination of these values", examples=[EXAMPLE]

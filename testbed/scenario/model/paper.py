@@ -1,4 +1,4 @@
-"""The key `paper`: the figure of the MRC paper that a scenario repeats, and the expectations that show it."""
+"""The key `paper`: the figure of a paper that a scenario repeats, and the expectations that show it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from mrc_testbed.testbed.scenario.text.fields import Model, Name, Whole, refuse
 
 MAX_FIGURE = 24
 """Characters; it is a row header in a table."""
+
+MRC_PAPER = "arXiv 2605.04333"
+"""Where figures are from that a scenario does not say more of."""
 
 _INDEX = Annotated[Whole, Field(ge=0)]
 
@@ -50,6 +53,9 @@ class Paper(Model):
     )
     reports: Annotated[str, PlainValidator(_line), WithJsonSchema({"type": "string"})] = Field(
         description="what the paper reports", examples=["bandwidth stays at line rate"]
+    )
+    source: Annotated[str, PlainValidator(_line), WithJsonSchema({"type": "string"})] = Field(
+        default=MRC_PAPER, description="the paper", examples=["arXiv 2605.21187"]
     )
     beside: Annotated[dict[Name, Annotated[str, PlainValidator(_line)]], WithJsonSchema(_BESIDE)] = Field(
         default={},
