@@ -14,12 +14,12 @@ from rich.console import Console
 
 from mrc_testbed.testbed.app import pack
 from mrc_testbed.testbed.app import run as run_module
-from mrc_testbed.testbed.app.pack import expected_s, figures_of, load_pack
+from mrc_testbed.testbed.app.pack import Pack, expected_s, figures_of, load_pack, pack_named
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.errors import ExitCode, MissingCapability, ScenarioError, UsageError
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
-from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of
+from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown, pack_table, row_of, sources_of
 from mrc_testbed.testbed.scenario import load_scenario_text
 
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
@@ -62,7 +62,7 @@ def test_an_inconclusive_run_is_shown_as_such_and_why() -> None:
 
 def test_a_row_without_a_run_observed_nothing() -> None:
     assert row_of(CASES[3])[2:5] == ((), "machine lacks something", "no port program")
-    assert row_of(CASES[4])[2:] == ((), "not run", "", None, "")
+    assert row_of(CASES[4])[2:] == ((), "not run", "", None, "", ("<= 2s", "== 0"))
 
 
 def test_a_variant_has_a_row_with_what_the_paper_reports_of_it() -> None:
@@ -201,6 +201,31 @@ def test_a_figure_of_several_variants_has_a_row_for_each(tmp_path: Path) -> None
     file = tmp_path / "x.yaml"
     file.write_text(text("x", "16") + "variants: {mrc: {}, many: {qps: 4}}\n", encoding="utf-8")
     assert [row_of(case).figure for case in load_pack([file], "16", None)] == ["16 mrc", "16 many"]
+
+
+def test_a_table_of_another_paper_names_it_and_has_bounds() -> None:
+    other = text("x", "12").replace("shows: [1, 0]", "shows: [1, 0], source: arXiv 2605.21187")
+    lines = pack_markdown([Case(Path("x.yaml"), load_scenario_text(other), 1, 1)], "today").splitlines()
+    assert lines[0] == "# Figures of arXiv 2605.21187, here"
+    assert lines[4] == "| figure | the paper reports | observed here | within | verdict | time |"
+    assert lines[6] == "| 12 | all \\| is well |  | <= 2s; == 0 | not run |  |"
+    console = Console(width=100, color_system=None)
+    with console.capture() as captured:
+        console.print(pack_table([Case(Path("x.yaml"), load_scenario_text(other), 1, 1)]))
+    assert "within" in captured.get()
+
+
+def test_each_pack_is_whole_and_repeats_one_paper() -> None:
+    found = {one: load_pack([], "", None, pack=one) for one in Pack}
+    assert all(case.scenario.paper for cases in found.values() for case in cases)
+    assert {len(sources_of(cases)) for cases in found.values()} == {1}
+    assert sources_of(found[Pack.MULTIPLANE]) == {"arXiv 2605.21187"}
+    assert expected_s(found[Pack.MULTIPLANE]) < pack.LONGEST_S
+
+
+def test_a_pack_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="there are paper, multiplane"):
+        pack_named("paperr")
 
 
 def test_figures_of_one_scenario() -> None:

@@ -78,5 +78,5 @@ def test_no_index_is_blamed_for_what_is_no_list() -> None:
 
 def test_the_json_schema_knows_it() -> None:
     properties = scenario_json_schema()["$defs"]["Paper"]["properties"]
-    assert list(properties) == ["figure", "reports", "beside", "shows"]
+    assert list(properties) == ["figure", "reports", "source", "beside", "shows"]
     assert properties["shows"]["minItems"] == 1
