@@ -9,7 +9,6 @@ from mrc_testbed.hosts.common.events import QpError, QpFailure
 from mrc_testbed.hosts.common.memory import NO_DOMAIN, Domain, QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.psn import MASK
 from mrc_testbed.hosts.common.qpstate import QpInput, QpState, QueuePair
-from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.balanced import BalancedRequester, BalancedResponder
 from mrc_testbed.hosts.rc.config import GO_BACK_N, LOSSLESS, SELECTIVE, RcAttributes, RcConfig, check_recovery
 from mrc_testbed.hosts.rc.context import RcContext, Way
@@ -150,7 +149,7 @@ class RcQp(QueuePair):
     @property
     def way(self) -> Way:
         """That of its packets, once it knows its peer."""
-        return self._way
+        return self._ways[0]
 
     def destroy(self) -> None:
         """As of `QueuePair`."""

@@ -28,7 +28,8 @@ def test_all_files_of_the_folder_are_shipped() -> None:
     given = {path for one in shipped() for path in files_of_programs(one.path)}
     files = [path for path in FOLDER.rglob("*") if path.is_file() and path.parent not in lessons and path not in given]
     assert sorted(one.path for one in shipped()) == sorted(files), "nothing else lies there"
-    assert {"", "chaos", "hunts", "lessons", "multiplane", "paper", "programs", "stories"} <= {one.group for one in shipped()}
+    groups = {"", "chaos", "hunts", "lessons", "multiplane", "paper", "programs", "stories"}
+    assert groups <= {one.group for one in shipped()}
 
 
 def files_of_programs(path: Path) -> set[Path]:

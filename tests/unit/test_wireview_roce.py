@@ -112,7 +112,7 @@ def test_malformed_is_what_tshark_says_of_none(capture: Path) -> None:
 def test_what_asks_for_a_plane_names_its_qp(opcode: int) -> None:
     buffer = memoryview(bytearray(64))
     view = buffer[: wire.emit_plane_packet(buffer, opcode, 0x12)]
-    assert roce.refusal_of(view, 0, True) is None
+    assert roce.refusal_of(view, 0, with_icrc=False) is None
     assert roce.values_of(view, 0) == {"qp": 0x12}
 
 
