@@ -16,6 +16,7 @@ from mrc_testbed.testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_
 from mrc_testbed.testbed.compare.comparison import Comparison, compare
 from mrc_testbed.testbed.compare.crossing import CrossTable, crossed
 from mrc_testbed.testbed.compare.runs import load_runs
+from mrc_testbed.testbed.compare.words import TIMES
 
 CALM = SCENARIO[: SCENARIO.index("faults:")] + SCENARIO[SCENARIO.index("expect:") :]
 
@@ -63,7 +64,7 @@ def test_each_measure_has_a_row_a_variant_and_a_column_a_case(comparison: Compar
     assert rows(still)["tcp"][1] == "4.55 s"
     assert rows(still)["hashed"][1] == "under 40 ms*"
     assert rows(kept)["mrc"] == ["100%", "96%"]
-    assert rows(step)["tcp"][0] == "1.2 s ×1.20"
+    assert rows(step)["tcp"][0] == f"1.2 s {TIMES}1.20"
 
 
 def test_a_job_that_died_has_no_figure_and_wins_nothing(comparison: Comparison) -> None:
