@@ -136,9 +136,11 @@ def compile_c(work: Path, name: str, sources: list[str], headers: list[str], tar
 
 
 def try_import(target: Path) -> None:
-    """Raises CannotCompile unless the daemon can be imported with what is in `target`."""
+    """Raises CannotCompile unless daemon, protocols and virtual hosts can be imported with what is in `target`."""
     program = (
-        "import sys; from mrc_testbed.hosts import compiled; compiled.use(sys.argv[1]); import mrc_testbed.hosts.daemon"
+        "import sys; from importlib import import_module; from mrc_testbed.hosts import compiled, protocols\n"
+        "compiled.use(sys.argv[1]); import mrc_testbed.hosts.daemon, mrc_testbed.testbed.virtual.host\n"
+        "for each in set(protocols.PROTOCOLS.values()): import_module('mrc_testbed.hosts.' + each)"
     )
     done = _run(
         [sys.executable, "-c", program, str(target)], ROOT, **{compiled.SWITCH: "python", "PYTHONPATH": str(SOURCE)}

@@ -56,7 +56,7 @@ def test_the_daemon_ends_at_any_record(sanitizers: tuple[str, ...], folder: Path
         ]
 
 
-@pytest.mark.nightly(keep=3)
+@pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("name", GARBAGE)
 def test_nonsense_at_any_record(name: str, folder: Path, tmp_path: Path) -> None:
     path = program(folder, "address", "undefined")
