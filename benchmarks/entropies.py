@@ -64,7 +64,7 @@ def expected(entropies: int, uplinks: int = UPLINKS) -> float:
 
 
 def _together(law: Law, balls: int, boxes: int) -> float:
-    """The chance that independent boxes hold so many in all."""
+    """The chance that independent boxes hold this number in all."""
     found = reduce(np.convolve, [law] * boxes)
     return float(found[balls]) if balls < len(found) else 0.0
 

@@ -97,7 +97,7 @@ def stories(names: Sequence[str]) -> Iterator[str]:
 
 
 def incast(senders: int, changes: Sequence[str]) -> Scenario:
-    """So many hosts of one rack send to one of the other, and one more to its neighbour there."""
+    """This number of hosts of one rack send to one of the other, and one more to its neighbour there."""
     hosts = senders + 1
     text = INCAST.format(
         n=senders,

@@ -73,7 +73,7 @@ class RcContext(SharedContext):
         """PSNs that one of them may have open: what comes while a gap is found and filled."""
 
     def window_of(self, ports: int) -> int:
-        """Packets of one BDP of so many ports."""
+        """Packets of one BDP of this number of ports."""
         return ports * (self.t_ns + self.pacer.burst_ns) // self.packet_ns + SLACK_PACKETS
 
     def figures(self) -> dict[str, int]:

@@ -96,7 +96,7 @@ class FailoverTimes:
     attempts: int = 5
 
     def faster(self, speed: int) -> FailoverTimes:
-        """The same where everything is so many times faster."""
+        """The same where everything is this number of times faster."""
         times = (max(ns // speed, 1) for ns in (self.probe_ns, self.start_ns, self.answer_ns, self.silence_ns))
         probe_ns, start_ns, answer_ns, silence_ns = times
         return FailoverTimes(probe_ns, start_ns, self.batch, answer_ns, silence_ns, self.in_sequence, self.attempts)

@@ -23,7 +23,7 @@ _ROCE_PORT = 4791
 K = TypeVar("K")
 V = TypeVar("V")
 MOST_WAYS = 1 << 16
-"""A fabric of hashed ways remembers so many of them, 40 MB at the most, and then begins anew: those of 128 hosts with
+"""A fabric of hashed ways remembers so many of them, 40 MB at the most, and then begins again: those of 128 hosts with
 512 EVs each. What is forgotten is worked out again, and is the same."""
 
 
