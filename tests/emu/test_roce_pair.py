@@ -18,6 +18,9 @@ SETTINGS = {
     "retries": 7,
     "congestion_control": "none",
     "planes": "in-turn",
+    "failover": "off",
+    "port_recovery": False,
+    "retry_hold_ns": 0,
 }
 
 
