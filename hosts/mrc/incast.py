@@ -42,7 +42,10 @@ STEP_BACK = 0x2000
 what a full packet takes longer than a short one. What seems to be below it by more was late by the rest of them: a host
 that stood still for a third of a second."""
 DOUBTS = 64
-"""Unless so many such delays come in a row: then the smallest one was late itself, or the clocks have parted."""
+"""Unless this number of such delays comes in a row: then the smallest one was late itself, or the clocks have parted."""
+UNDERCUT = 0x400
+"""Data are by at most this number of stamps sooner than the fastest EV probe, which waits for nothing and is shorter.
+What seems to be sooner by more was as late as stamps can tell, as behind a port that carries a sixteenth."""
 
 
 class OneWayDelay:
@@ -53,7 +56,7 @@ class OneWayDelay:
     one: with 12 ms of 20, the shares of 7 flows stayed apart for 100 T.
     """
 
-    __slots__ = ("_doubts", "_smallest", "_stamp_shift", "_step_back")
+    __slots__ = ("_doubts", "_fastest_probe", "_smallest", "_stamp_shift", "_step_back")
 
     def __init__(self, stamp_shift: int = STAMP_SHIFT) -> None:
         self._stamp_shift = stamp_shift
@@ -61,10 +64,14 @@ class OneWayDelay:
         self._step_back = STEP_BACK
         self._doubts = 0
         """Delays in a row that seem to be below the smallest one, by whatever."""
+        self._fastest_probe: int | None = None
 
     def probed(self, timestamp: int, arrival_ns: int, forwarding_ns: int) -> None:
         """A probe stamped `timestamp` came; a full packet takes at most `forwarding_ns` more, and a short one less."""
         self._step_back = min(max(STEP_BACK, (forwarding_ns >> self._stamp_shift) + 1), 0x8000)
+        delay = (arrival_ns >> self._stamp_shift) - timestamp & 0xFFFF
+        if self._fastest_probe is None or delay - self._fastest_probe & 0xFFFF >= 0x10000 - self._step_back:
+            self._fastest_probe = delay
         self.excess(timestamp, arrival_ns + forwarding_ns)
 
     def excess(self, timestamp: int, arrival_ns: int) -> int:
@@ -74,11 +81,16 @@ class OneWayDelay:
             self._smallest = delay
         excess = delay - self._smallest & 0xFFFF
         self._doubts = self._doubts + 1 if excess >= 0x8000 else 0
-        if excess >= 0x10000 - self._step_back or self._doubts == DOUBTS:
-            self._smallest = delay
-            self._doubts = 0
-            return 0
-        return excess
+        if self._doubts == DOUBTS:
+            self._fastest_probe = None
+        elif excess < 0x10000 - self._step_back or self._undercuts_probes(delay):
+            return excess
+        self._smallest = delay
+        self._doubts = 0
+        return 0
+
+    def _undercuts_probes(self, delay: int) -> bool:
+        return self._fastest_probe is not None and (delay - self._fastest_probe + UNDERCUT) & 0xFFFF >= 0x8000
 
 
 class Inflow:

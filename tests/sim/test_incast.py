@@ -2,7 +2,7 @@
 
 import pytest
 
-from mrc_testbed.hosts.mrc.incast import Incast, Inflow, OneWayDelay
+from mrc_testbed.hosts.mrc.incast import DOUBTS, Incast, Inflow, OneWayDelay
 from tests.sim.simnet import T
 
 STAMP = 1 << 13
@@ -98,3 +98,17 @@ def test_a_first_packet_that_was_late_is_not_the_fastest_for_ever():
     assert excesses(OneWayDelay(), 60, 10, 15) == [0, 0, 5]
     found = excesses(OneWayDelay(), 210, *[10] * 70, 15)
     assert found[65:] == [0] * 6 + [5]
+
+
+def test_a_delay_that_stamps_cannot_tell_does_not_pass_for_the_smallest():
+    """Behind a port that carries a sixteenth a packet is half a second late, as much as stamps tell apart."""
+    delay = OneWayDelay()
+    delay.probed(0, 10_000_000, 2_000_000)
+    assert excesses(delay, 12, 500, 12) == [0, 488, 0], "as for one 37 ms sooner than sent"
+
+
+def test_probes_that_were_late_are_not_believed_for_ever():
+    delay = OneWayDelay()
+    delay.probed(0, 110_000_000, 2_000_000)
+    found = excesses(delay, *[60] * DOUBTS, 65)
+    assert found[DOUBTS - 2 :] == [485, 0, 5]
