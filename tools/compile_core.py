@@ -56,7 +56,7 @@ INTERPRETED = (
 runs once, when a daemon is configured."""
 INHERITED = (
     *("Adaptive", "Bitmap", "Counted", "EndpointBase", "FixedWindow", "Nscc"),
-    *("Oblivious", "QueuePair", "Reps", "Rotation", "Spec"),
+    *("Oblivious", "QueuePair", "Reps", "Rotation", "Spec", "WeightedPlanes"),
 )
 """Classes that plugins inherit from, or another transport, which stays Python."""
 KEPT = 4

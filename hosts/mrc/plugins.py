@@ -17,7 +17,8 @@ from mrc_testbed.hosts.mrc.timing import Timing
 
 CONTROL_METHODS = ("begin", "on_sack", "on_trim", "on_loss", "on_penalty")
 SELECTION_METHODS = (
-    "take", "changed", "enter", "leave", "open", "close", "active", "on_congestion", "on_arrival", "on_loss",
+    "take", "changed", "enter", "leave", "open", "close", "active", "on_congestion", "on_arrival", "on_round_trip",
+    "on_loss",
 )  # fmt: skip
 
 

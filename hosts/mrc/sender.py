@@ -45,6 +45,7 @@ class Sender(DataSender):
         "_cc",
         "_context",
         "_fail",
+        "_hears_times",
         "_initial_psn",
         "_least_rto_ns",
         "_look_at",
@@ -86,6 +87,7 @@ class Sender(DataSender):
         self._context = context
         self.peer = peer
         self.selection = peer.selection
+        self._hears_times = peer.selection.uses_round_trips
         self.qpn = local.qpn
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
@@ -331,7 +333,7 @@ class Sender(DataSender):
             trigger, again = cack + signed16(offset), bits & wire.RETRANSMISSION != 0
             new_arrivals += self._judge_trigger(trigger, again, entropy, mark, echo, arrival_ns, now_ns)
         if new_arrivals:
-            self.peer.timing.note_arrival(flight.first_acked_sent_ns(), arrival_ns)
+            self._hear_oldest(arrival_ns, now_ns)
             self._progress(now_ns)
         self._quiet_since = now_ns
         acked, self._acked_unseen = before - flight.bytes + self._acked_unseen, 0
@@ -368,6 +370,8 @@ class Sender(DataSender):
         slot = seq & flight.mask
         if flight.attempts[slot] == retransmission or echo == self._context.stamp(flight.sent_ns[slot]):
             self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
+            if self._hears_times:
+                self.selection.on_round_trip(flight.path[slot], flight.sent_ns[slot], self._rtt_ns, now_ns)
         new_arrivals = 0
         if seq >= flight.una:
             new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
@@ -379,6 +383,16 @@ class Sender(DataSender):
             else:
                 self.selection.on_arrival(path, flight.sent_ns[slot])
         return new_arrivals
+
+    def _hear_oldest(self, arrival_ns: int, now_ns: int) -> None:
+        """Note how long the oldest packet that a SACK made known was under way, if it was sent once. Of four planes in
+        turn one may never cause a SACK, and what is late is the oldest."""
+        flight = self.flight
+        sent_ns = flight.first_acked_sent_ns()
+        self.peer.timing.note_arrival(sent_ns, arrival_ns)
+        if self._hears_times and sent_ns != NEVER:
+            path = flight.path[flight.first_acked & flight.mask]
+            self.selection.on_round_trip(path, sent_ns, arrival_ns - sent_ns, now_ns)
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
         """The m field of a SACK: congestion on the path of its trigger, or worse."""

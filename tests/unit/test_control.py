@@ -183,7 +183,7 @@ def with_plugin(tmp_path, source, **changes):
         (
             "Mine = dict",
             {"ev_selection": "x"},
-            "ev_selection must be one of adaptive, spec, bitmap, oblivious, reps, mine, not 'x'",
+            "ev_selection must be one of adaptive, spec, bitmap, oblivious, reps, weighted-planes, mine, not 'x'",
         ),
         ("Mine = dict", {"congestion_control": "x"}, "congestion_control must be one of fixed, nscc, not 'x'"),
         ("", {"plugins": 7}, "plugins must be a list, not 7"),

@@ -15,6 +15,7 @@ from mrc_testbed.hosts.mrc.evselect.guard import Guard
 from mrc_testbed.hosts.mrc.evselect.oblivious import Oblivious
 from mrc_testbed.hosts.mrc.evselect.reps import Reps
 from mrc_testbed.hosts.mrc.evselect.spec import Spec
+from mrc_testbed.hosts.mrc.evselect.weighted import WeightedPlanes
 
 SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {
     "adaptive": Adaptive,
@@ -22,6 +23,7 @@ SELECTIONS: dict[str, Callable[[EvSet], EvSelection]] = {
     "bitmap": Bitmap,
     "oblivious": Oblivious,
     "reps": Reps,
+    "weighted-planes": WeightedPlanes,
 }
 """By the name the configuration uses."""
 

@@ -30,6 +30,8 @@ class EvSelection(Protocol):
     retires: bool = True
     """Does a lost packet retire its EV? Where it does not, EVs stay as they are whatever they lose, and `on_loss` is
     all that comes of it. A controller, and a peer that asks not to use an EV any more, are heeded all the same."""
+    uses_round_trips: bool = False
+    """Does it hear `on_round_trip`?"""
 
     def take(self, avoid: Path | None = None) -> Path:
         """The EV of the next packet, of plane `turn`, then move on `turn`. `avoid` is the EV that the last attempt of a
@@ -69,6 +71,12 @@ class EvSelection(Protocol):
 
     def on_arrival(self, path: Path, sent_ns: int) -> None:
         """A SACK says that the packet that caused it, sent on `path` at `sent_ns`, arrived unmarked."""
+        return
+
+    def on_round_trip(self, path: Path, sent_ns: int, rtt_ns: int, now_ns: int) -> None:
+        """A packet sent on `path` at `sent_ns` took `rtt_ns` to be acknowledged: the one that caused a SACK, or the
+        oldest of those that a SACK made known, whose time has up to T/4 of waiting for that SACK in it. Only called if
+        `uses_round_trips`."""
         return
 
     def on_loss(self, path: Path, sent_ns: int, now_ns: int) -> None:

@@ -23,6 +23,7 @@ class Guard(EvSelection):
         self._promised = NO_PLANE
         self.uses_skip = bool(inner.uses_skip)
         self.retires = bool(getattr(inner, "retires", True))
+        self.uses_round_trips = bool(inner.uses_round_trips)
         self.changed = inner.changed  # type: ignore[method-assign]
         self.enter = inner.enter  # type: ignore[method-assign]
         self.leave = inner.leave  # type: ignore[method-assign]
@@ -30,6 +31,7 @@ class Guard(EvSelection):
         self.close = inner.close  # type: ignore[method-assign]
         self.on_congestion = inner.on_congestion  # type: ignore[method-assign]
         self.on_arrival = inner.on_arrival  # type: ignore[method-assign]
+        self.on_round_trip = inner.on_round_trip  # type: ignore[method-assign]
         self.on_loss = inner.on_loss  # type: ignore[method-assign]
 
     @property

@@ -64,6 +64,7 @@ class Rotation:
 
     uses_skip = True
     retires = True
+    uses_round_trips = False
     passes_a_packet: int
     """Of how many EVs in SKIP one packet counts that the rotation has passed them."""
 
@@ -133,6 +134,9 @@ class Rotation:
 
     def on_arrival(self, path: Path, sent_ns: int) -> None:
         """It says nothing of congestion."""
+
+    def on_round_trip(self, path: Path, sent_ns: int, rtt_ns: int, now_ns: int) -> None:
+        """Not listened to: planes are equal, however late one is."""
 
     def on_loss(self, path: Path, sent_ns: int, now_ns: int) -> None:
         """`leave` says enough."""
