@@ -67,6 +67,7 @@ def _spoken(run: Run) -> str:
         ("roce-deep", "RoCE, deep buffers"),
         ("roce-pfc", "RoCE, PFC"),
         ("roce-1", "RoCE, lossy"),
+        ("roce-planes-balanced", "RoCE, planes balanced"),
     ):
         if variant.startswith(short):
             more = re.sub("qp|bgp|bfd", lambda known: known[0].upper(), variant.removeprefix(short))
@@ -227,6 +228,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "more-paths-worse-tail": _greatest_loads,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "nic-port-with-failover": _one_line_each("One of four NIC ports of h0 is down for eleven seconds"),
+    "slow-plane": _goodput("The uplinks of a rack in one of four planes carry a quarter for six seconds"),
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
     "is-srv6-needed": _goodput(
         "For four seconds each: a link beside the senders is down, a far one, then a T1 is silent"

@@ -378,6 +378,12 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "The fault `switch-silent`; no port status tells anybody.",
             "scenario.md#faults",
         ),
+        Term(
+            "slow plane",
+            "A plane that carries less than the others and is not dead; half-broken is worse than broken.",
+            "MRC loads planes equally, so it slows all flows; `deny` takes it out, `weighted-planes` loads it less.",
+            "protocol.md#one-slow-plane-slows-all",
+        ),
     ),
     "Jobs": (
         Term(

@@ -120,7 +120,7 @@ def test_the_schema_of_a_scenario_has_the_names_of_its_plugins(here: Path, call:
     assert endpoint["ev_selection"] | {"description": ""} == {
         "default": "adaptive",
         "description": "",
-        "enum": ["adaptive", "spec", "bitmap", "oblivious", "reps", "random-spray"],
+        "enum": ["adaptive", "spec", "bitmap", "oblivious", "reps", "weighted-planes", "random-spray"],
         "examples": ["adaptive"],
         "title": "Ev Selection",
     }
