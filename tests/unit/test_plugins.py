@@ -127,7 +127,7 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
         ),
         (
             "endpoint.ev_selection=7",
-            "must be the name of an EV selection, one of adaptive, spec, bitmap, oblivious, reps, weighted-planes, random-",
+            "an EV selection, one of adaptive, spec, bitmap, oblivious, reps, weighted-planes, random-spray",
         ),
         ("endpoint.ev_selection=adapt", "unknown EV selection 'adapt'; did you mean 'adaptive'?"),
         ("workload.0.train.step.0={gathr: {size: 1KB}}", "unknown key 'gathr'; did you mean 'gather'?"),
