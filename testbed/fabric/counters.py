@@ -95,8 +95,10 @@ def _ip_counts(pid: int, node: str, ports: Collection[str]) -> IpCounts:
 
 
 def no_routes(pids: Mapping[str, int]) -> dict[str, int]:
-    """By node, packets for which its kernel had no route; those nodes that had any."""
-    counts = {node: _table(open_of(pid, node, "net/snmp6"))["Ip6InNoRoutes"] for node, pid in pids.items()}
+    """By node, packets for which its kernel had no route, or whose hop limit ended there, as in a loop that lasts while
+    routes change; those nodes that had any."""
+    tables = {node: _table(open_of(pid, node, "net/snmp6")) for node, pid in pids.items()}
+    counts = {node: table["Ip6InNoRoutes"] + table["Ip6InHdrErrors"] for node, table in tables.items()}
     return {node: count for node, count in counts.items() if count}
 
 
