@@ -61,6 +61,10 @@ def _spoken(run: Run) -> str:
         ("hashed", "MRC, hashed"),
         ("blind", "MRC, hashed, oblivious"),
         ("reps", "MRC, hashed, recycled"),
+        ("static", "MRC, static uSIDs"),
+        ("hosts", "MRC, BGP beside"),
+        ("usids", "MRC, uSIDs by BGP"),
+        ("detours", "MRC, uSIDs by BGP with detours"),
         ("mrc", "MRC"),
         ("tcp", "TCP"),
         ("roce-lossy", "RoCE, lossy"),
@@ -230,6 +234,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "nic-port-with-failover": _one_line_each("One of four NIC ports of h0 is down for eleven seconds"),
     "slow-plane": _goodput("The uplinks of a rack in one of four planes carry a quarter for six seconds"),
     "seconds-of-rerouting": _goodput("A link loses its carrier for three seconds, and then is silent for twelve"),
+    "routing-hides-it": _one_line_each("A far link loses its carrier, later it goes silent, each for four seconds"),
     "is-srv6-needed": _goodput(
         "For four seconds each: a link beside the senders is down, a far one, then a T1 is silent"
     ),
