@@ -42,7 +42,7 @@ STEP_BACK = 0x2000
 what a full packet takes longer than a short one. What seems to be below it by more was late by the rest of them: a host
 that stood still for a third of a second."""
 DOUBTS = 64
-"""Unless this number of such delays comes in a row: then the smallest one was late itself, or the clocks have parted."""
+"""Unless this number of them comes in a row: then the smallest one was late itself, or the clocks have parted."""
 UNDERCUT = 0x400
 """Data are by at most this number of stamps sooner than the fastest EV probe, which waits for nothing and is shorter.
 What seems to be sooner by more was as late as stamps can tell, as behind a port that carries a sixteenth."""

@@ -291,7 +291,11 @@ def test_a_wrong_number_of_qps() -> None:
     assert told(mistakes_of(text), "5:23: workload.0.train.qps", "put that into `step`")
 
 
-@pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)
+LARGE = "multiplane/s3-all-to-all"
+"""32 hosts, each with QPs to all others: with 16 each there would be more than a run can have."""
+
+
+@pytest.mark.parametrize("one", [one for one in shipped() if one.name != LARGE], ids=lambda one: one.name)
 @pytest.mark.nightly(keep=20)
 def test_every_shipped_scenario_runs_against_the_baselines_and_breaks_the_same_cables(one: Any) -> None:
     found = {cell.scenario.variant: cell.scenario for cell in load_cells(one.path, sweep=AGAINST)}

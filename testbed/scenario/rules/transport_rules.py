@@ -8,6 +8,7 @@ from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.folding import folded_occurrences
 from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.rules.adaptive_rules import adaptive_mistakes
@@ -60,8 +61,9 @@ def _contradictions(scenario: Scenario) -> Iterator[Mistake]:
         planes = scenario.shape().planes
     except ShapeError:  # said already
         return
-    verbs = any(job.entry.verbs for job in scenario.job.programs)
-    around = SettingsBeside(planes, scenario.folds, scenario.hosts_hash, bool(verbs))
+    programs = [item.steps for item in scenario.workload if isinstance(item.steps, Programs)]
+    verbs = any(one.verbs for one in programs)
+    around = SettingsBeside(planes, scenario.folds, scenario.hosts_hash, verbs)
     for key, why in scenario.transport.contradictions(scenario.own, around):
         yield Mistake((scenario.transport.group, key), why)
 
