@@ -7,6 +7,9 @@ import os
 import pty
 import struct
 import termios
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyte
 from rich.console import Console
@@ -39,6 +42,23 @@ class FakeTerminal:
         self.read()
         fcntl.ioctl(self.file.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.screen.resize(rows, columns)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within the block all is read as it is written, by a thread: a terminal takes some KB, then writers wait."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(0.01):
+                self.read()
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
 
     def read(self) -> bytes:
         """What has been written since it was read last."""

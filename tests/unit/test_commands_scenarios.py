@@ -22,14 +22,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_list_has_a_line_for_each(call: Call) -> None:
     ended = call("scenarios")
     lines = ended.out.splitlines()
-    assert [line.split()[0] for line in lines[:-3] if line] == [one.name for one in shipped()]
+    assert [line.split()[0] for line in lines[:-4] if line] == [one.name for one in shipped()]
     fig14 = next(line for line in lines if line.startswith("paper/fig14 "))
     assert fig14.split()[1:3] == ["10", "s"]
     assert fig14.endswith(load_scenario("paper/fig14").about + " *"), "levels of switch ports need the port program"
     quickstart = next(line for line in lines if line.startswith("quickstart "))
     assert quickstart.endswith(load_scenario(QUICKSTART).about)
-    assert lines[-2].startswith("* needs the port program")
-    assert lines[-1] == "With each of them: --against baselines (mrc, roce-1, roce-16, tcp)"
+    assert lines[-3].startswith("* needs the port program")
+    assert lines[-2] == "With each of them: --against baselines (mrc, roce-1, roce-16, tcp)"
+    assert lines[-1].startswith("With each of them: --against today (mrc, production,")
+    assert lines[-1].endswith("; cases: near-cut, far-cut, silent-t1, slow-plane, lost-port, incast)")
     assert ended.status == 0
 
 

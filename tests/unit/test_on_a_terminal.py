@@ -31,7 +31,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shown]:
         monkeypatch.setattr(sys, "stderr", terminal.file)
         monkeypatch.setattr(sys, "argv", ["mrc-testbed", *arguments])
         terminal.screen.reset()
-        with pytest.raises(SystemExit):
+        with terminal.watched(), pytest.raises(SystemExit):
             cli.main()
         return terminal.above + terminal.rows
 

@@ -57,4 +57,4 @@ def test_hosts_keep_their_rate_and_packets_their_size(shape: Shape) -> None:
 
 def test_a_port_that_no_link_can_have_is_refused() -> None:
     with pytest.raises(ShapeError, match="port_rate"):
-        folded(Shape(4, 2, 2, 2, 50_000_000_000, 0))
+        folded(Shape(4, 2, 2, 2, 250_000_000_000, 0))

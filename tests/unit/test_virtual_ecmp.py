@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common.ecmp import flow_hash, next_hop
 from mrc_testbed.hosts.rc import wire as rc
+from mrc_testbed.hosts.rc.config import RcConfig
+from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.ecmp import hash_seed
@@ -171,10 +173,11 @@ def test_where_hosts_hash_with_the_seed_of_the_switches_a_port_of_theirs_means_o
     options = replace(OPTIONS, hash_ports=True, hash_seed=5, ecmp_hash=ecmp_hash)  # type: ignore[arg-type]
     one = Stage(shape, options, routing=Routing.ECMP_STATIC)
     plan = one.fabric.plan
-    peer = RcPeer(2, plan.host_ports(plan.host_by_name["h2"]), hash_seed(plan, "h0", ecmp_hash, 5))
+    config = RcConfig(0, shape.planes, shape.rtt_ns, shape.port_rate_bps, hash_seed=hash_seed(plan, "h0", ecmp_hash, 5))
+    peer = RcPeer(2, plan.host_ports(plan.host_by_name["h2"]), RcEndpoint(config).context)
     for number in range(FLOWS):
-        _, address = peer.port_for(FIRST_PORT + number, 0)
-        one.give("h0", rc_packet(rc.WRITE_ONLY, 1), (FIRST_PORT + number, (address, 4791, 0, 0)), rc.CLASS_DATA)
+        ((_, way),) = peer.ways(number, number, 0)
+        one.give("h0", rc_packet(rc.WRITE_ONLY, 1), way, rc.CLASS_DATA)
     one.run()
     counts = one.fabric.port_counts()
     for plane in range(shape.planes):

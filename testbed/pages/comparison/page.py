@@ -91,7 +91,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "curves": over_time,
         "crossing": crossing,
         "wins": win_words(crossing[0]) if crossing else "",
-        "heads_of_variants": heads(comparison),
+        "heads_of_variants": heads(comparison) if apart else (),
         "variants": variant_rows(comparison) if apart and not crossing else [],
         "trust": trust(comparison) if apart else [],
         "stalls": stalls,
