@@ -46,6 +46,7 @@ def go_to(program, step):
         program.post(qpn, buffer, key, 0, 0)
 
 
+@pytest.mark.nightly(keep=16)
 @pytest.mark.parametrize("read_first", [False, True])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_program_ends_at_any_step(pair, step, read_first):
