@@ -36,8 +36,13 @@ class CrossCell:
 
     @property
     def marked(self) -> str:
-        """For a terminal."""
+        """With the mark of who wins."""
         return self.text + (WIN if self.wins else "")
+
+    @property
+    def narrow(self) -> str:
+        """The same for a terminal of 80 columns: `1.87 s` above the ratio, `<80 ms`."""
+        return self.marked.replace(f" {TIMES}", f"\n{TIMES}").replace(f"{ENDED} ", f"{ENDED}\n").replace("under ", "<")
 
 
 @dataclass(frozen=True, slots=True)

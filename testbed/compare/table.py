@@ -75,9 +75,9 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
     for one in tables:
         table = _table()
         for number, heading in enumerate(("", *one.cases)):
-            table.add_column(_heading(heading), justify="right" if number else "left", overflow="fold")
+            table.add_column(_heading(heading), justify="right" if number else "left", no_wrap=True)
         for variant, cells in one.rows:
-            table.add_row(variant, *(Text(cell.marked, style="bold" if cell.wins else "none") for cell in cells))
+            table.add_row(variant, *(Text(cell.narrow, style="bold" if cell.wins else "none") for cell in cells))
         yield Text.assemble((one.title, "bold"), f": {one.about}")
         yield table
         yield ""

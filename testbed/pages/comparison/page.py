@@ -71,9 +71,10 @@ class RunRow(NamedTuple):
 
 def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, folder: Path, command: str) -> str:
     """The text of compare.html in `folder`."""
-    over_time = curves(comparison)
-    scale, forest, quiet = panels(comparison)
     apart, crossing = side_by_side(comparison), crossed(comparison)
+    # A chart of as many groups, or their ratios to one of them in another case, tell nothing.
+    over_time = None if crossing else curves(comparison)
+    scale, forest, quiet = panels(comparison)
     stalls, seconds = stall_panels(comparison) if apart and not crossing else ([], None)
     values: dict[str, Any] = {
         "title": title(comparison),
@@ -85,7 +86,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
         "titles": _titles(comparison.rows),
         "zero": zero_words(comparison),
-        "panels": forest,
+        "panels": [] if crossing else forest,
         "marks": scale.marks,
         "alike": ", ".join(quiet),
         "curves": over_time,
