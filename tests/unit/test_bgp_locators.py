@@ -198,3 +198,9 @@ def test_a_detour_would_answer_for_a_path_that_is_broken_from_the_start() -> Non
     each = text(MRC + "bgp: {carries: locators, t1_as: each}", SHORT, cold)
     assert [line for line in mistakes(each) if "faults.0.at" in line and "`bgp.t1_as: one`" in line]
     assert load_scenario_text(text(MRC + "bgp: {carries: locators}", SHORT, cold)).plan().learns_locators
+
+
+def test_what_bgp_would_carry_is_warned_of_where_there_is_none() -> None:
+    text = "name: x\nfabric: {planes: 1}\nbgp: {t1_as: each}\nworkload: [{train: {steps: 1, compute: 1s, allreduce: 1MiB}}]\n"
+    (found,) = scenario_warnings(load_scenario_text(text))
+    assert found == "bgp.t1_as: the routing is srv6, so BGP carries nothing; write `routing: bgp`"

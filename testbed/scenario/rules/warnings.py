@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator
 
 from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
 from mrc_testbed.testbed.scenario.text.units import format_duration
-from mrc_testbed.topos.plan import Link, Plan
+from mrc_testbed.topos.plan import Link, Plan, Routing
 
 _SHOWN = 2
 _REPAIR_NS = 80_000_000
@@ -26,6 +27,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _unmet_faults(scenario)
     yield from _nothing_to_deny(scenario)
     yield from _keys_of_others(scenario)
+    yield from _nothing_by_bgp(scenario)
     yield from _race(scenario)
     for variant in scenario.left_out:
         yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
@@ -40,6 +42,13 @@ def _race(scenario: Scenario) -> Iterator[str]:
     found = f"and BGP has another after {format_duration(_REPAIR_NS)} at any T"
     most = format_duration(int(_REPAIR_NS / _APART / _DETECTION_RTTS) // 1_000_000 * 1_000_000)
     yield f"fabric.rtt: {times}, {found}: which comes first means nothing; write at most {most}"
+
+
+def _nothing_by_bgp(scenario: Scenario) -> Iterator[str]:
+    usual = BgpSettings()
+    for key in ("carries", "t1_as"):
+        if scenario.routing is not Routing.BGP and getattr(scenario.bgp, key) != getattr(usual, key):
+            yield f"bgp.{key}: the routing is {scenario.routing}, so BGP carries nothing; write `routing: bgp`"
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
