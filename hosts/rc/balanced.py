@@ -56,7 +56,9 @@ class BalancedRequester(LosslessRequester):
     def stop(self) -> None:
         """The QP has ended: send nothing more."""
         self._planes.quit(self)
-        self._lose(list(self._sent))
+        for plane, _ in self._sent.values():
+            self._planes.given_up(plane)
+        self._sent.clear()
         self._again.clear()
         super().stop()
 

@@ -105,7 +105,7 @@ class FailoverEndpoint:
     def reset_qp(self, qpn: int) -> PortGroupAttributes:
         """Any state -> INIT: the same number and region, new QPs on the ports."""
         before = self._group(qpn)
-        before.dead = True
+        before.stop()
         self._disown(before)
         opened = self._inner.open_group(self._peers[qpn], len(before.region), before.region)
         self._forget_events(qpn)
@@ -114,7 +114,7 @@ class FailoverEndpoint:
     def destroy_qp(self, qpn: int) -> None:
         """As of any endpoint."""
         group = self._group(qpn)
-        group.dead = True
+        group.stop()
         self._disown(group)
         del self._groups[qpn], self._peers[qpn]
         self._forget_events(qpn)

@@ -188,6 +188,8 @@ class PortGroup:
 
     def arrived(self, told: int) -> None:
         """The peer's part with this immediate is whole in the region."""
+        if self.dead:
+            return
         whole = self._arrived.take(told)
         if whole is None:
             self._end(QpFailure.PEER_INVALID_REQUEST)
@@ -234,10 +236,14 @@ class PortGroup:
         plane, carrier = (self._member(each).way[0] for each in (port, self._table.carrier_of(port)))
         self.events.append(PortMoved(self.qpn, self._peer, plane, self._table.states[port].value, carrier))
 
-    def _end(self, reason: str) -> None:
+    def stop(self) -> None:
+        """The group has ended, by itself or by its program: no timer of it has anything to do any more."""
         self.dead = True
         self._replay = None
         self._recovery.end()
+
+    def _end(self, reason: str) -> None:
+        self.stop()
         for own in self.members:
             self._close(own.qpn)
         self._open.clear()
@@ -279,8 +285,9 @@ class PortGroup:
         """Do what is due; return the next deadline or NEVER."""
         if self._replay is not None and now_ns >= self._replay_ns:
             self._ask_for_flags(self._replay, now_ns)
-        if not self.dead:
-            self._ask_for_port(now_ns)
+        if self.dead:
+            return NEVER
+        self._ask_for_port(now_ns)
         return self._due_ns()
 
     def _ask_for_flags(self, replay: Replay, now_ns: int) -> None:

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.switching.adaptive import Looks
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port
-from mrc_testbed.testbed.virtual.ways import HashedWays, Topology, Toward
+from mrc_testbed.testbed.virtual.ways import HashedWays, Topology, Toward, remember
 from mrc_testbed.topos import names
 from mrc_testbed.topos.plan import Plan
 
@@ -74,7 +74,7 @@ class AdaptiveWays(HashedWays):
         ports = self._ports.get(key)
         if ports is None:
             hosts = self._plan.hosts
-            ports = self._ports[key] = self._topology.between(hosts[source], hosts[destination], plane, uplink)
+            ports = remember(self._ports, key, self._topology.between(hosts[source], hosts[destination], plane, uplink))
         return ports
 
     def ports_changed(self) -> None:

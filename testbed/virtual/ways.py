@@ -126,7 +126,7 @@ class HashedWays:
         """As of `Ways`."""
         way = self._known.get((source.index, destination))
         if way is None:
-            way = _remember(self._known, (source.index, destination), self._new_way(source, destination))
+            way = remember(self._known, (source.index, destination), self._new_way(source, destination))
         return way
 
     def _new_way(self, source: Host, destination: udp.Way) -> VirtualWay:
@@ -157,13 +157,13 @@ class HashedWays:
         """As of `Ways`; the answer holds until a port changes."""
         ports = self._chosen.get(packet.way)
         if ports is None:
-            ports = _remember(self._chosen, packet.way, self._ports_now(packet.way))
+            ports = remember(self._chosen, packet.way, self._ports_now(packet.way))
         return ports
 
     def _ports_now(self, way: VirtualWay) -> Sequence[Port]:
         flow, hash_ = self._flow(way), self._hashes.get(way)
         if hash_ is None:
-            hash_ = _remember(self._hashes, way, self._hash(flow, way.flow_label))
+            hash_ = remember(self._hashes, way, self._hash(flow, way.flow_label))
         uplink = self._uplink(flow, hash_)
         return () if uplink is None else self._topology.between(flow.source, flow.destination, flow.plane, uplink)
 
@@ -196,7 +196,7 @@ class HashedWays:
         self._chosen.clear()
 
 
-def _remember(known: dict[K, V], key: K, value: V) -> V:
+def remember(known: dict[K, V], key: K, value: V) -> V:
     if len(known) >= MOST_WAYS:
         known.clear()
     known[key] = value

@@ -274,3 +274,19 @@ def test_a_read_with_another_key_closes_no_port():
     flow.write(pattern(100_000))
     net.run(net.completed, within=S)
     assert net.moves(1) == []
+
+
+@pytest.mark.parametrize("recovery", [False, True])
+@pytest.mark.parametrize("ends", ["destroy_qp", "reset_qp"])
+def test_a_program_that_takes_its_qp_away_leaves_no_timer_behind(ends, recovery):
+    """While its flags are still to be read, and while the port is asked for."""
+    for waited_ns in (0, 300 * MS):
+        net, flow = cut_and_posted(port_recovery=recovery)
+        net.when("RECOVERING" if recovery else "LOST")
+        net.run(within=waited_ns, must=False)
+        for host in (0, 1):
+            getattr(net.hosts[host], ends)(flow.qpn[host])
+        before = net.now
+        net.run(within=60 * S, must=False)
+        assert net.now >= before
+        assert all(net.hosts[host].next_timeout() is None for host in (0, 1))

@@ -201,6 +201,6 @@ def test_a_detour_would_answer_for_a_path_that_is_broken_from_the_start() -> Non
 
 
 def test_what_bgp_would_carry_is_warned_of_where_there_is_none() -> None:
-    text = "name: x\nfabric: {planes: 1}\nbgp: {t1_as: each}\nworkload: [{train: {steps: 1, compute: 1s, allreduce: 1MiB}}]\n"
-    (found,) = scenario_warnings(load_scenario_text(text))
+    work = "workload: [{train: {steps: 1, compute: 1s, allreduce: 1MiB}}]"
+    (found,) = scenario_warnings(load_scenario_text(f"name: x\nfabric: {{planes: 1}}\nbgp: {{t1_as: each}}\n{work}\n"))
     assert found == "bgp.t1_as: the routing is srv6, so BGP carries nothing; write `routing: bgp`"

@@ -23,7 +23,7 @@ class Guard(EvSelection):
         self._promised = NO_PLANE
         self.uses_skip = bool(inner.uses_skip)
         self.retires = bool(getattr(inner, "retires", True))
-        self.uses_round_trips = bool(inner.uses_round_trips)
+        self.uses_round_trips = bool(getattr(inner, "uses_round_trips", False))
         self.changed = inner.changed  # type: ignore[method-assign]
         self.enter = inner.enter  # type: ignore[method-assign]
         self.leave = inner.leave  # type: ignore[method-assign]
