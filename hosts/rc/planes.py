@@ -22,9 +22,9 @@ from mrc_testbed.hosts.rc.context import RcContext
 from mrc_testbed.hosts.rc.dcqcn import PROFILES, ReactionPoint
 
 SILENT_T = 2
-"""A plane that has been silent for so many T, with packets under way, is probed each T."""
+"""A plane that has been silent for this number of T, with packets under way, is probed each T."""
 LOST_PROBES = 3
-"""Probes without an answer of which the last is a T old: the plane has failed."""
+"""Probes without an answer, the last a T old: the plane has failed."""
 ANSWERED_PROBES = 3
 """Answers, one after the other, after which a failed plane is used again."""
 

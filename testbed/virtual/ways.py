@@ -23,8 +23,8 @@ _ROCE_PORT = 4791
 K = TypeVar("K")
 V = TypeVar("V")
 MOST_WAYS = 1 << 16
-"""A fabric of hashed ways remembers so many of them, 40 MB at the most, and then begins again: those of 128 hosts with
-512 EVs each. What is forgotten is worked out again, and is the same."""
+"""A fabric of hashed ways remembers this number of them, 40 MB at the most, and then begins again: those of 128 hosts
+with 512 EVs each. What is forgotten is worked out again, and is the same."""
 
 
 Toward = tuple[int, int, int]
@@ -175,7 +175,7 @@ class HashedWays:
         return hops[next_hop(hash_, len(hops))] if hops else None
 
     def _leads_on(self, _toward: Toward, _uplink: int) -> bool:
-        """False for a T1 of which a T0 knows that it has lost its link to the group: static routes do not."""
+        """False for a T1 that, as a T0 knows, has lost its link to the group: static routes do not."""
         return True
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:

@@ -18,7 +18,7 @@ SPREADINGS = pytest.mark.parametrize("spreading", ["spread", "balanced"])
 
 
 class PlaneNet(RcNet):
-    """Packets have the source port of their plane. `slow`: planes that serve one packet each so many packet times."""
+    """Packets have the source port of their plane. `slow`: planes that serve one packet in this number of times."""
 
     def __init__(self, spreading="balanced", **config):
         settings = {"recovery": "lossless", "port_rate_bps": RATE, "timeout_ns": 4096 << 17} | config

@@ -1,4 +1,4 @@
-"""The selection that weights planes, and flows over planes of which one is slow.
+"""The selection that weights planes, and flows over planes, one of them slow.
 
 The first part has no network: planes are buckets with a rate each, and a packet's round trip is T and what stands
 before it in its bucket.
@@ -39,7 +39,7 @@ class Buckets:
         self.rates = list(rates)
 
     def go(self, ticks):
-        """Parts of the planes in the packets of so many T, in rates: all parts together are all rates together."""
+        """Parts of the planes in the packets of some T, in rates: all parts together are all rates together."""
         packets = round(ticks * self.load * A_T * sum(self.rates))
         counts = [0] * len(self.rates)
         for _ in range(packets):

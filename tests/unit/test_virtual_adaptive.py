@@ -61,7 +61,7 @@ def most_waiting(one: Stage, for_ns: int) -> float:
 
 
 def flood(one: Stage, starts: list[int], packets: int) -> float:
-    """So many packets of each sender, which begins so late. Returns the most that waited; all of them arrive."""
+    """This number of packets of each sender, each begun that late. Returns the most that waited; all of them arrive."""
     for sender, start_ns in enumerate(starts):
         one.at(start_ns, send, one, sender, packets)
     most = most_waiting(one, max(starts) + packets * PACKET_NS)

@@ -28,11 +28,11 @@ EARLY_T = 0.25
 LEAST_FACTOR = 0.5
 """Most that is taken off a weight at once."""
 STEP = 1 / 64
-"""What a plane gets back each T while it is on time, and after"""
+"""What a plane gets back each T while it is on time."""
 SURE = 8
-"""looks in a row that found it so, twice that, three times and so on up to"""
+"""Looks in a row that find a plane on time before what it gets back grows, by a `STEP` each look."""
 MOST_STEPS = 8
-"""so many times: it is well again, and has its whole part within some 20 T."""
+"""Most `STEP`s that a plane gets back in a T: one that is well has its whole part within some 20 T."""
 LEAST_WEIGHT = 1 / 32
 """Of a plane in use: enough packets to hear that it is well again."""
 
@@ -114,7 +114,7 @@ class WeightedPlanes(Adaptive):
             self._look(now_ns)
 
     def _look(self, now_ns: int) -> None:
-        """Compare the planes of which something was heard, then have the largest weight be 1."""
+        """Compare the planes that were heard of, then have the largest weight be 1."""
         usable = [self._shares[plane] for plane in self._usable]
         heard = [share for share in usable if share.heard]
         if len(heard) < 2:

@@ -45,7 +45,7 @@ class TrimSettings(Model):
     size_bytes: TrimSize = Field(
         default=USUAL_TRIMMING.size_bytes,
         alias="size",
-        description="what is left of a packet: all its headers, or so many bytes from Ethernet on",
+        description="what is left of a packet: all its headers, or this number of bytes from Ethernet on",
         examples=["128B"],
         json_schema_extra={"default": HEADERS},
     )
