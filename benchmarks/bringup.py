@@ -26,10 +26,10 @@ from mrc_testbed.testbed.fabric.batch import IP, run_batch
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, build_plan
-from mrc_testbed.topos.shape import Shape
 
-SHAPE = Shape(planes=4, t0_groups=4, t1=4, hosts_per_t0=8, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SHAPE = clos2_shape(planes=4, t0_groups=4, t1=4, hosts_per_t0=8, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 UP_TARGET = 4.0
 DOWN_TARGET = 10.0
 GONE_TIMEOUT_S = 60

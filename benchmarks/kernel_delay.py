@@ -28,6 +28,7 @@ from mrc_testbed.testbed.fabric.commands import MTU
 from mrc_testbed.testbed.fabric.delay import DelayStats, KernelDelay
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import SID_DEVICE, Host, Plan, build_plan
 from mrc_testbed.topos.shape import Shape
 
@@ -122,7 +123,7 @@ def start_delay(fabric: Fabric) -> KernelDelay:
 def shape_for(pps: float) -> Shape:
     """Two racks of four hosts whose four flows come to so many full packets a second."""
     rate_bps = round(pps / FLOWS * WIRE_BYTES * 8)
-    return Shape(planes=1, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=rate_bps, rtt_ns=RTT_NS)
+    return clos2_shape(planes=1, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=rate_bps, rtt_ns=RTT_NS)
 
 
 def line_shares(bulk: Bulk, shape: Shape) -> list[float]:

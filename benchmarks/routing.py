@@ -32,6 +32,7 @@ from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of, run_isolated
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 
@@ -175,7 +176,7 @@ KEPT: list[socket.socket] = []
 
 def run_case(case: Case, options: FabricOptions, rounds: int) -> list[Outcome]:
     """All rounds on one fabric."""
-    shape = Shape(case.planes, 2, 2, 1, 25_000_000, 0)
+    shape = clos2_shape(case.planes, 2, 2, 1, 25_000_000, 0)
     fabric = Fabric.build(build_plan(shape, Routing.BGP), replace(options, bgp=case.bgp))
     fabric.converge()
     fabric.verify()
@@ -277,7 +278,7 @@ def report_cost(shape: Shape, bgp: BgpOptions, options: FabricOptions) -> None:
 
 def main(wanted: Sequence[str], rounds: int | None, kept: Path | None) -> int:
     """Everything, each case in a sandbox of its own."""
-    quick = Shape(1, 2, 4, 4, 50_000_000, 0)
+    quick = clos2_shape(1, 2, 4, 4, 50_000_000, 0)
     options = replace(capabilities.choose(capabilities.probe(), quick), hash_seed=HASH_SEED)
 
     def apart(body: Callable[[], None]) -> None:

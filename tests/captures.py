@@ -8,9 +8,12 @@ from pathlib import Path
 
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.topos import usid
+from mrc_testbed.topos.graph import SwitchPlace
 from tests.vectors import VECTORS
 
-OUTER = usid.outer_address(usid.Segments(plane=1, t0_src=0, t1=2, t0_dst=3, downlink=1))
+OUTER = usid.outer_address(
+    usid.Segments(plane=1, way=(SwitchPlace(0, 0), SwitchPlace(1, 2), SwitchPlace(0, 3)), downlink=1)
+)
 PATH = usid.PathId(plane=1, uplink=2)
 PORT = 0xC005
 ETHERNET = bytes.fromhex("0200000000ff 0200000000fe 86dd")

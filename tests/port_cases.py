@@ -17,9 +17,9 @@ from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, D
 from mrc_testbed.testbed.switching.port_counts import PortCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
-SMALL = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SMALL = clos2_shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 """h0 and h1 in one group, h2 and h3 in the other: two senders overload one uplink, or one NIC port."""
 PAYLOAD = 4096
 CORE_LINK, CORE = "p0-t0-0:p0-t1-0", ("p0-t0-0", "up0")

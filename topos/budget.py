@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, turns_per_s
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
@@ -23,7 +24,7 @@ goes by that, and shares of flows are wrong (docs/decisions/0091-eleven-packets-
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
-STANDARD = Shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)
+STANDARD = clos2_shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)
 """The standard fabric. The quickstart's training takes 74 % of what two cores carry over MRC on it."""
 FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.plan import Host, Interface, Link, Plan, Switch
 from mrc_testbed.topos.shape import Shape
 
@@ -21,8 +22,14 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _shape(shape: Shape) -> dict[str, Any]:
-    """Without `speed` where it is the usual one: folders of runs stay as they always were."""
+    """Without `speed` where it is the usual one, and with the numbers of two tiers beside the others: folders of runs
+    stay as they always were."""
     found = asdict(shape)
+    family = found.pop("family")
+    if isinstance(shape.family, Clos2):
+        found = {"planes": found.pop("planes"), **family, **found}
+    else:
+        found["family"] = {shape.family.word: family}
     return found if shape.speed > 1 else {key: value for key, value in found.items() if key != "speed"}
 
 
@@ -50,6 +57,6 @@ def _interface(end: Interface) -> dict[str, Any]:
 
 def _path_counts(shape: Shape) -> dict[str, int]:
     return {
-        "same_t0": shape.planes if shape.hosts_per_t0 > 1 else 0,
-        "across_t0": shape.planes * shape.t1 if shape.t0_groups > 1 else 0,
+        "same_t0": shape.planes if max(map(len, shape.family.below)) > 1 else 0,
+        "across_t0": shape.planes * shape.family.most_ways() if len(shape.family.below) > 1 else 0,
     }

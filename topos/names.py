@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _HOST = re.compile(r"h(0|[1-9]\d*)", re.ASCII)
-_SWITCH = re.compile(r"p(0|[1-9]\d*)-t([01])-(0|[1-9]\d*)", re.ASCII)
+_SWITCH = re.compile(r"p(0|[1-9]\d*)-t([0-3])-(0|[1-9]\d*)", re.ASCII)
 
 
 def host_name(index: int) -> str:
@@ -40,11 +40,11 @@ def port_of_plane(plane: int) -> str:
     return f"port{plane}"
 
 
-def uplink_port(t1: int) -> str:
-    """The interface of a T0 towards T1 number `t1`."""
-    return f"up{t1}"
+def uplink_port(index: int) -> str:
+    """The interface of a switch towards the switch above it that is number `index` of those it is linked to."""
+    return f"up{index}"
 
 
 def downlink_port(index: int) -> str:
-    """The interface of a T0 towards its host number `index`, or of a T1 towards T0 number `index`."""
+    """The interface of a switch towards what is number `index` below it: its hosts, then its switches."""
     return f"down{index}"

@@ -5,13 +5,17 @@ A Plan is what the kernel must hold; `mrc_testbed.testbed.fabric` writes it and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from functools import cached_property
 from ipaddress import IPv6Address
+from itertools import pairwise, permutations
+from typing import NamedTuple
 
 from mrc_testbed.topos import names, plain, usid
+from mrc_testbed.topos.graph import Cable, SwitchPlace, Way
 from mrc_testbed.topos.shape import Shape
 
 SID_DEVICE = "sid0"
@@ -108,12 +112,13 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link. `near` is the end closer to the hosts, `far` the other."""
+    """A link. `near` is the end closer to the hosts, `far` the other; `rate_bps` is that of each way."""
 
     name: str
     plane: int
     near: Interface
     far: Interface
+    rate_bps: int
 
     @property
     def ends(self) -> tuple[Interface, Interface]:
@@ -122,7 +127,7 @@ class Link:
 
     @property
     def is_host_link(self) -> bool:
-        """True for a NIC port, False for a T0-T1 link."""
+        """True for a NIC port, False for a link between switches."""
         return names.parse_host(self.near.node) is not None
 
 
@@ -148,7 +153,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A switch: `tier` 0 (T0, `index` = group) or 1 (T1)."""
+    """A switch of a plane: `tier` 0 (T0, `index` = group) or above, and its number in that tier."""
 
     name: str
     tier: int
@@ -158,14 +163,21 @@ class Switch:
     @property
     def usid(self) -> int:
         """Its 16-bit uSID."""
-        return usid.usid(usid.TIER_T1 if self.tier else usid.TIER_T0, self.plane, self.index)
+        return usid.switch_usid(self.plane, self.place)
+
+    @property
+    def place(self) -> SwitchPlace:
+        """The same in every plane."""
+        return SwitchPlace(self.tier, self.index)
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One path between two hosts: its EV half, the destination of the sender (inner), its uSID list (outer)."""
+    """One path between two hosts: its EV half, its switches, the destination of the sender (inner), its uSID list
+    (outer)."""
 
     id: usid.PathId
+    way: Way
     inner: str
     outer: str
 
@@ -185,6 +197,7 @@ class Plan:
     """What BGP carries, where it is spoken."""
     talking: frozenset[tuple[int, int]] | None = None
     """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
+    _ways: dict[tuple[int, int], tuple[Way, ...]] = field(default_factory=dict, repr=False, compare=False)
     _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
     _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -261,43 +274,60 @@ class Plan:
             found[link.far.node].append(link)
         return found
 
+    def ways(self, src: Host, dst: Host) -> tuple[Way, ...]:
+        """The switches of each path from `src` to `dst` in a plane, by its number; below one T0 there is one way."""
+        if src.group == dst.group:
+            return ((SwitchPlace(0, src.group),),)
+        pair = src.group, dst.group
+        found = self._ways.get(pair)
+        if found is None:
+            found = self._ways[pair] = tuple(self.shape.family.ways(*pair))
+        return found
+
     def paths(self, src: Host, dst: Host) -> list[Path]:
-        """All paths from `src` to `dst`, sorted by plane, then uplink. A host has no path to itself."""
+        """All paths from `src` to `dst`, sorted by plane, then way. A host has no path to itself."""
         if src == dst:
             return []
-        uplinks = range(self.shape.t1) if src.group != dst.group else range(1)
-        return [self._path(src, dst, plane, up) for plane in range(self.shape.planes) for up in uplinks]
+        ways = self.ways(src, dst)
+        return [self._path(src, dst, plane, n, way) for plane in range(self.shape.planes) for n, way in enumerate(ways)]
 
-    def _path(self, src: Host, dst: Host, plane: int, uplink: int) -> Path:
-        path_id = usid.PathId(plane, uplink)
-        inner_key = (dst.index, plane, uplink)
+    def _path(self, src: Host, dst: Host, plane: int, number: int, way: Way) -> Path:
+        path_id = usid.PathId(plane, number)
+        inner_key = (dst.index, plane, number)
         inner = self._inners.get(inner_key)
         if inner is None:
             inner = self._inners[inner_key] = usid.inner_address(dst.index, path_id)
-        outer_key = (src.group, dst.index, plane, uplink)
+        outer_key = (src.group, dst.index, plane, number)
         outer = self._outers.get(outer_key)
         if outer is None:
-            t1 = uplink if src.group != dst.group else None
-            segments = usid.Segments(plane, src.group, t1, dst.group, dst.downlink)
-            outer = self._outers[outer_key] = usid.outer_address(segments)
-        return Path(path_id, inner, outer)
+            outer = self._outers[outer_key] = usid.outer_address(usid.Segments(plane, way, dst.downlink))
+        return Path(path_id, way, inner, outer)
+
+    def switches_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
+        """Names of the switches on a packet's way, in order. Raises IndexError for a path that is none."""
+        return [names.switch_name(path.plane, *place) for place in self.ways(src, dst)[path.uplink]]
 
     def links_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
-        """Names of the links on a packet's way, in order. Raises ValueError if `src` is `dst`."""
+        """Names of the links on a packet's way, in order. Raises ValueError if `src` is `dst`, IndexError for a path
+        that is none."""
         if src == dst:
             raise ValueError(f"{src.name} has no path to itself")
-        plane = path.plane
-        first = names.switch_name(plane, 0, src.group)
-        if src.group == dst.group:
-            return [names.link_name(src.name, first), names.link_name(dst.name, first)]
-        last = names.switch_name(plane, 0, dst.group)
-        t1 = names.switch_name(plane, 1, path.uplink)
-        return [
-            names.link_name(src.name, first),
-            names.link_name(first, t1),
-            names.link_name(last, t1),
-            names.link_name(dst.name, last),
-        ]
+        nodes = [src.name, *self.switches_on_path(src, dst, path), dst.name]
+        return [self.link_between(one, other).name for one, other in pairwise(nodes)]
+
+    def link_between(self, one: str, other: str) -> Link:
+        """The link that joins two nodes. Raises KeyError if none does."""
+        return self._link_by_ends[one, other]
+
+    @cached_property
+    def _link_by_ends(self) -> dict[tuple[str, str], Link]:
+        ends = {(link.near.node, link.far.node): link for link in self.links}
+        return ends | {(far, near): link for (near, far), link in ends.items()}
+
+    def port_toward(self, node: str, other: str) -> Interface:
+        """The interface of `node` on its link to `other`. Raises KeyError if no link joins them."""
+        link = self.link_between(node, other)
+        return link.near if link.near.node == node else link.far
 
     def host_ports(self, host: Host) -> list[tuple[int, str]]:
         """(plane, address) of each port of a host, where the switches choose the path."""
@@ -326,28 +356,66 @@ class Plan:
             yield Route(RouteKind.VIA, plain.plane_prefix(plane), own.name, peer.link_local, source=address)
 
     def _plain_switch_routes(self, switch: Switch) -> Iterator[Route]:
-        uplinks = []
         for own, peer in self.ports[switch.name]:
-            host, other = self.host_by_name.get(peer.node), self.switch_by_name.get(peer.node)
+            host = self.host_by_name.get(peer.node)
             if host is not None:
                 address = plain.host_address(switch.plane, host.group, host.downlink)
                 yield Route(RouteKind.VIA, f"{address}/128", own.name, peer.link_local)
-            elif self.learns:
-                continue
-            elif other is not None and other.tier == 0:
-                prefix = plain.group_prefix(switch.plane, other.index)
-                yield Route(RouteKind.VIA, prefix, own.name, peer.link_local)
-            else:
-                uplinks.append(NextHop(peer.link_local, own.name))
-        if self.learns:
-            # What BGP has no route for is thrown away without a message. A T0 may announce its own group whole.
-            yield Route(RouteKind.BLACKHOLE, plain.plane_prefix(switch.plane), "lo")
-            if switch.tier == 0:
-                yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
-        elif uplinks:
+        yield from self._unlearned(switch) if self.learns else self._hashed_routes(switch)
+
+    def _unlearned(self, switch: Switch) -> Iterator[Route]:
+        # What BGP has no route for is thrown away without a message. A T0 may announce its own group whole.
+        yield Route(RouteKind.BLACKHOLE, plain.plane_prefix(switch.plane), "lo")
+        if switch.tier == 0:
+            yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
+
+    def _hashed_routes(self, switch: Switch) -> Iterator[Route]:
+        towards = self.next_places(switch.place)
+        used = {place for places in towards.values() for place in places} if switch.tier == 0 else ()
+        above = tuple(place for place in self._beside(switch.place) if place in used)
+        for group, places in towards.items():
+            if places != above:
+                yield self._toward(switch, plain.group_prefix(switch.plane, group), places)
+        if above and above in towards.values():
             # Packets to a host of its own that is cut off would go up, come down again, and up: until their hops end.
             yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
-            yield Route(RouteKind.MULTIPATH, plain.plane_prefix(switch.plane), "", hops=tuple(uplinks))
+            hops = tuple(self._hop(switch, place) for place in above)
+            yield Route(RouteKind.MULTIPATH, plain.plane_prefix(switch.plane), "", hops=hops)
+
+    def _toward(self, switch: Switch, prefix: str, places: tuple[SwitchPlace, ...]) -> Route:
+        hops = tuple(self._hop(switch, place) for place in places)
+        if len(hops) > 1:
+            return Route(RouteKind.MULTIPATH, prefix, "", hops=hops)
+        return Route(RouteKind.VIA, prefix, hops[0].device, hops[0].gateway)
+
+    def _hop(self, switch: Switch, place: SwitchPlace) -> NextHop:
+        link = self.link_between(switch.name, names.switch_name(switch.plane, *place))
+        own, peer = link.ends if link.near.node == switch.name else link.ends[::-1]
+        return NextHop(peer.link_local, own.name)
+
+    def next_places(self, place: SwitchPlace) -> dict[int, tuple[SwitchPlace, ...]]:
+        """By T0 group, the switches that come next on the ways over this one, in the order of its ports: what it
+        hashes over. A group that no way over it leads to is left out."""
+        return self._next_places.get(place, {})
+
+    @cached_property
+    def _next_places(self) -> dict[SwitchPlace, dict[int, tuple[SwitchPlace, ...]]]:
+        found: dict[SwitchPlace, dict[int, set[SwitchPlace]]] = {}
+        groups = range(self.shape.family.tiers[0])
+        for source, target in permutations(groups, 2):
+            for way in self.shape.family.ways(source, target):
+                for place, following in pairwise(way):
+                    found.setdefault(place, {}).setdefault(target, set()).add(following)
+        return {
+            place: {group: tuple(each for each in beside if each in towards[group]) for group in sorted(towards)}
+            for place, towards in found.items()
+            for beside in [self._beside(place)]
+        }
+
+    def _beside(self, place: SwitchPlace) -> list[SwitchPlace]:
+        """The switches that a switch is linked to, in the order of its ports."""
+        ports = self.ports[names.switch_name(0, *place)]
+        return [self.switch_by_name[peer.node].place for _, peer in ports if peer.node in self.switch_by_name]
 
     def _switch_routes(self, switch: Switch) -> Iterator[Route]:
         yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)
@@ -384,30 +452,56 @@ def build_plan(
 
     `by_usid`: the sender names the path; None: as with `routing: srv6` alone. `carries`: what BGP does, where spoken.
     """
-    per_t0 = shape.hosts_per_t0
-    hosts = tuple(Host(names.host_name(i), i, i // per_t0, i % per_t0) for i in range(shape.hosts))
+    family = shape.family
+    downlinks = {host: downlink for below in family.below for downlink, host in enumerate(below)}
+    hosts = tuple(Host(names.host_name(i), i, family.t0_of(i), downlinks[i]) for i in range(family.hosts))
+    places = list(family.switches())
     switches = tuple(
-        Switch(names.switch_name(plane, tier, index), tier, plane, index)
+        Switch(names.switch_name(plane, *place), *_of_plane(plane, place))
         for plane in range(shape.planes)
-        for tier, count in ((0, shape.t0_groups), (1, shape.t1))
-        for index in range(count)
+        for place in places
     )
     names_paths = routing is Routing.SRV6 if by_usid is None else by_usid
     return Plan(shape, hosts, switches, tuple(_links(shape, hosts)), routing, names_paths, carries)
 
 
+def _of_plane(plane: int, place: SwitchPlace) -> tuple[int, int, int]:
+    return place.tier, plane, place.number
+
+
+class _End(NamedTuple):
+    node: str
+    port: str
+
+
 def _links(shape: Shape, hosts: tuple[Host, ...]) -> Iterator[Link]:
-    ends = []
+    number = 0
+    cables = _numbered_cables(shape)
     for plane in range(shape.planes):
-        for host in hosts:
-            t0 = names.switch_name(plane, 0, host.group)
-            ends.append((plane, host.name, names.port_of_plane(plane), t0, names.downlink_port(host.downlink)))
-        for group in range(shape.t0_groups):
-            t0 = names.switch_name(plane, 0, group)
-            for t1 in range(shape.t1):
-                far = names.switch_name(plane, 1, t1)
-                ends.append((plane, t0, names.uplink_port(t1), far, names.downlink_port(group)))
-    for number, (plane, near, near_port, far, far_port) in enumerate(ends):
-        index = FIRST_IFINDEX + 2 * number
-        link = names.link_name(near, far)
-        yield Link(link, plane, Interface(near, near_port, index), Interface(far, far_port, index + 1))
+        to_hosts = [
+            (_End(host.name, names.port_of_plane(plane)), _End(names.switch_name(plane, 0, host.group), port), 1.0)
+            for host in hosts
+            for port in [names.downlink_port(host.downlink)]
+        ]
+        between = [
+            (_End(names.switch_name(plane, *lower), up), _End(names.switch_name(plane, *upper), down), share)
+            for (lower, upper, share), up, down in cables
+        ]
+        for near, far, share in (*to_hosts, *between):
+            index = FIRST_IFINDEX + 2 * number
+            ends = Interface(*near, index), Interface(*far, index + 1)
+            yield Link(names.link_name(near.node, far.node), plane, *ends, round(shape.port_rate_bps * share))
+            number += 1
+
+
+def _numbered_cables(shape: Shape) -> list[tuple[Cable, str, str]]:
+    """Each cable with its port at the lower and at the upper end: numbered at each switch from 0 on, up and down; on a
+    T0 its hosts come first."""
+    family, up, down = shape.family, Counter[SwitchPlace](), Counter[SwitchPlace]()
+    down.update({SwitchPlace(0, group): len(below) for group, below in enumerate(family.below)})
+    found = []
+    for cable in family.cables():
+        found.append((cable, names.uplink_port(up[cable.lower]), names.downlink_port(down[cable.upper])))
+        up[cable.lower] += 1
+        down[cable.upper] += 1
+    return found

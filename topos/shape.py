@@ -1,16 +1,15 @@
-"""The shape of a fabric and its limits from the uSID plan and the packet rates."""
+"""The shape of a fabric, whatever its family, and its limits from the uSID plan and the packet rates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mrc_testbed.topos.graph import Family, ShapeError
 from mrc_testbed.topos.units import rate_text, time_text
 
 MAX_PLANES = 16
 """A uSID has four bits for the plane."""
-MAX_INDEX = 256
-"""A uSID has eight bits for the switch or downlink index."""
 PAYLOAD_BYTES = 4096
 """Usual data per packet: the path MTU of MRC's API example; the emulation's cost is per packet, not per byte."""
 HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
@@ -24,28 +23,16 @@ MIN_RTT_NS = 0
 MAX_RTT_NS = 10_000_000_000
 
 
-class ShapeError(ValueError):
-    """A shape outside the limits. `field` names the key, `limit` the violated rule."""
-
-    def __init__(self, field: str, limit: str) -> None:
-        super().__init__(f"{field}: {limit}")
-        self.field = field
-        self.limit = limit
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A multi-plane two-tier Clos: `planes` x (`t0_groups` T0 switches + `t1` T1 switches).
+    """`planes` times the plane that `family` describes; a host has one port in each.
 
-    Every host has one port per plane, to the T0 of its group there. Every T0 is linked to every T1 of its plane.
     `rtt_ns` is T, the round-trip time of the delay element, without serialisation on the links. Raises ShapeError if
     the uSID plan cannot number the fabric (`mrc_testbed.topos.usid`).
     """
 
     planes: int
-    t0_groups: int
-    t1: int
-    hosts_per_t0: int
+    family: Family
     port_rate_bps: int
     rtt_ns: int
     payload_bytes: int = PAYLOAD_BYTES
@@ -56,17 +43,10 @@ class Shape:
     """How many times faster all of it is than what the least times of software are made for."""
 
     def __post_init__(self) -> None:
-        _within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
-        _within("t0_groups", self.t0_groups, 1, MAX_INDEX, "a uSID has 8 bits for the T0 index")
-        _within("t1", self.t1, 0, MAX_INDEX, "a uSID has 8 bits for the T1 index")
-        _within("hosts_per_t0", self.hosts_per_t0, 1, MAX_INDEX, "a uSID has 8 bits for the host downlink")
+        within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
         most_bps = MAX_RATE_BPS if self.speed == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
-        _within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
-        _within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, shown=time_text)
-        if self.t0_groups > 1 and self.t1 == 0:
-            raise ShapeError("t1", "must be at least 1 where there is more than one T0 group")
-        if self.hosts < 2:
-            raise ShapeError("hosts_per_t0", "the fabric needs at least 2 hosts in all")
+        within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
+        within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, shown=time_text)
 
     def least_ns(self, usual_ns: int) -> int:
         """A least time or a pause of software at this speed."""
@@ -75,17 +55,32 @@ class Shape:
     @property
     def hosts(self) -> int:
         """Number of hosts."""
-        return self.t0_groups * self.hosts_per_t0
+        return self.family.hosts
+
+    @property
+    def t0_groups(self) -> int:
+        """Number of T0s of a plane."""
+        return self.family.tiers[0]
+
+    @property
+    def t1(self) -> int:
+        """Number of T1s of a plane."""
+        return self.family.tiers[1] if len(self.family.tiers) > 1 else 0
+
+    @property
+    def hosts_per_t0(self) -> int:
+        """Number of hosts on the first T0."""
+        return len(self.family.below[0])
 
     @property
     def switches(self) -> int:
         """Number of switches over all planes."""
-        return self.planes * (self.t0_groups + self.t1)
+        return self.planes * sum(self.family.tiers)
 
     @property
     def links(self) -> int:
-        """Number of links: host ports and T0-T1 links."""
-        return self.planes * (self.hosts + self.t0_groups * self.t1)
+        """Number of links: host ports, and those between switches."""
+        return self.planes * (self.hosts + self.family.cable_count)
 
     @property
     def wire_bytes(self) -> int:
@@ -115,7 +110,8 @@ def burst_bytes(rate_bps: int) -> int:
     return max(2 * WIRE_BYTES, rate_bps // 8000)
 
 
-def _within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
+def within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
+    """Raises ShapeError for a value outside these limits; `why` says where they come from."""
     if not low <= value <= high:
         reason = f" ({why})" if why else ""
         raise ShapeError(field, f"{shown(value)} is outside {shown(low)}..{shown(high)}{reason}")

@@ -1,9 +1,11 @@
 """uSID and address arithmetic: EV <-> (plane, uplink) <-> inner address <-> outer uSID address.
 
 uSID container (RFC 9800 NEXT-C-SID, F3216): block `fcbb:bb00::/32`, then 16-bit uSIDs `tier(4) plane(4) index(8)`. A
-path is `block:T0src:T1:T0dst:host`, inside one T0 group `block:T0:host`; zeros end the list.
+path is its switches and the host: `block:T0src:T1:T0dst:host` over two tiers, inside one T0 group `block:T0:host`;
+zeros end the list.
 
-EV, 32 bit: [31:28] 0, [27:24] plane, [23:16] T0 uplink (= T1 index), [15:0] UDP source port of the endpoint.
+EV, 32 bit: [31:28] 0, [27:24] plane, [23:16] number of the way in that plane (`mrc_testbed.topos.graph`; over two tiers
+that is the T0's uplink, and the T1's index), [15:0] UDP source port of the endpoint.
 
 Inner address for an EV: `fd00:0:0:HOST:0:PLANE:0:UPLINK`; its host part selects the path in the sender's kernel.
 """
@@ -13,10 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
+from mrc_testbed.topos.graph import MAX_TIERS, SwitchPlace, Way
+
 BLOCK = 0xFCBBBB00
 """The 32-bit locator block."""
 TIER_T0 = 0x1
-TIER_T1 = 0x2
+"""Of a T0; the tiers above follow."""
 TIER_HOST = 0xD
 """Tier of a host downlink as the last uSID."""
 LCBLOCK_BITS = 32
@@ -27,7 +31,10 @@ _HOST_PREFIX = 0xFD00 << 112
 
 @dataclass(frozen=True, slots=True)
 class PathId:
-    """One path between two hosts: the plane and its T1 (0 inside one T0 group, which has one path)."""
+    """One path between two hosts: the plane, and the number of the way in it (0 inside one T0 group, which has one).
+
+    `uplink`: that number. Over two tiers it is the index of the T1.
+    """
 
     plane: int
     uplink: int
@@ -45,12 +52,10 @@ class PathId:
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """A parsed outer uSID address. `t1` is None for a path inside one T0 group."""
+    """A path as its uSIDs name it: the switches of a plane that a packet crosses, and the downlink of its host."""
 
     plane: int
-    t0_src: int
-    t1: int | None
-    t0_dst: int
+    way: Way
     downlink: int
 
 
@@ -85,14 +90,16 @@ def locator(value: int) -> str:
     return f"{IPv6Address(BLOCK << 96 | value << 80)}/48"
 
 
-def outer_address(segments: Segments) -> str:
-    """The uSID list of a path as the IPv6 destination address that leaves the sender."""
-    plane = segments.plane
-    uids = [usid(TIER_T0, plane, segments.t0_src)]
-    if segments.t1 is not None:
-        uids += [usid(TIER_T1, plane, segments.t1), usid(TIER_T0, plane, segments.t0_dst)]
-    uids.append(usid(TIER_HOST, plane, segments.downlink))
-    return container(uids)
+def switch_usid(plane: int, place: SwitchPlace) -> int:
+    """The uSID of a switch."""
+    return usid(TIER_T0 + place.tier, plane, place.number)
+
+
+def outer_address(path: Segments) -> str:
+    """The uSID list of a path as the IPv6 destination address that leaves the sender. Raises ValueError for a way with
+    more than five switches."""
+    switches = [switch_usid(path.plane, place) for place in path.way]
+    return container([*switches, usid(TIER_HOST, path.plane, path.downlink)])
 
 
 def container(uids: list[int]) -> str:
@@ -119,13 +126,14 @@ def split_container(address: str) -> list[int]:
 def split_outer(address: str) -> Segments:
     """The inverse of outer_address. Raises ValueError if the tiers or planes do not form a path."""
     parts = [split_usid(value) for value in split_container(address)]
-    tiers = [tier for tier, _, _ in parts]
-    planes = {plane for _, plane, _ in parts}
-    if len(planes) != 1 or tiers not in ([TIER_T0, TIER_HOST], [TIER_T0, TIER_T1, TIER_T0, TIER_HOST]):
+    tiers, planes = [tier for tier, _, _ in parts], {plane for _, plane, _ in parts}
+    way = tuple(SwitchPlace(tier - TIER_T0, index) for tier, _, index in parts[:-1])
+    along = {place.tier for place in way} <= set(range(MAX_TIERS)) and {
+        place.tier for place in (*way[:1], *way[-1:])
+    } == {0}
+    if len(planes) != 1 or tiers[-1] != TIER_HOST or not along:
         raise ValueError(f"{address} is not a path: tiers {tiers}, planes {sorted(planes)}")
-    index = [index for _, _, index in parts]
-    crosses = len(parts) == 4
-    return Segments(planes.pop(), index[0], index[1] if crosses else None, index[-2], index[-1])
+    return Segments(planes.pop(), way, parts[-1][2])
 
 
 def inner_address(host: int, path: PathId) -> str:

@@ -10,7 +10,7 @@ from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS, usual_packet
 from mrc_testbed.topos.budget import Capacity, suggest
 from mrc_testbed.topos.cost import cpus, full_load
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _suggested(capacity: Capacity, transport: Transport) -> Iterator[tuple[str, 
 
 
 def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity, transport: Transport) -> tuple[str, ...]:
-    shape = Shape(planes, 2, 4, hosts // 2, rate, rtt, *usual_packet(transport))
+    shape = clos2_shape(planes, 2, 4, hosts // 2, rate, rtt, *usual_packet(transport))
     takes = cpus(shape, full_load(shape), capacity.cost)
     share = f"{takes / capacity.cpus:.0%}"
     name = f"{hosts} hosts x {planes} planes"

@@ -77,8 +77,8 @@ class Frames:
         """Source, outer and inner destination of a packet that has passed so many switches."""
         source, destination = self._plan.hosts[way.source], self._plan.hosts[way.destination]
         path = usid.PathId(way.plane, way.uplink)
-        t1 = way.uplink if source.group != destination.group else None
-        segments = usid.Segments(way.plane, source.group, t1, destination.group, destination.downlink)
+        switches_on_way = self._plan.ways(source, destination)[way.uplink]
+        segments = usid.Segments(way.plane, switches_on_way, destination.downlink)
         left = usid.split_container(usid.outer_address(segments))[switches:]
         return source.address, usid.container(left), usid.inner_address(destination.index, path)
 

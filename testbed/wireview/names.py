@@ -7,6 +7,7 @@ from functools import lru_cache
 from ipaddress import IPv6Address
 
 from mrc_testbed.topos import usid
+from mrc_testbed.topos.graph import MAX_TIERS
 from mrc_testbed.topos.names import downlink_port, host_name, switch_name
 
 OPCODES = {
@@ -114,6 +115,6 @@ def _usid_name(value: int) -> str:
     tier, plane, index = usid.split_usid(value)
     if tier == usid.TIER_HOST:
         return downlink_port(index)
-    if tier in (usid.TIER_T0, usid.TIER_T1):
+    if tier - usid.TIER_T0 in range(MAX_TIERS):
         return switch_name(plane, tier - usid.TIER_T0, index)
     return f"{value:04x}"

@@ -19,11 +19,12 @@ from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
 
 HERE = Path(__file__).parent
-QUICK = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+QUICK = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

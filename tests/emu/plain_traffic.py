@@ -14,6 +14,7 @@ from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.runner.books import port_books
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
@@ -22,7 +23,7 @@ from tests.port_cases import rc_packet
 ROCE = 4791
 FIRST_PORT = 0xC000
 WRITE_MIDDLE, WRITE_ONLY, ACKNOWLEDGE = 0x07, 0x0A, 0x11
-SHAPE = Shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SHAPE = clos2_shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 """h0 and h1 in one group, h2 and h3 in the other."""
 RC_HEADER_BYTES = 12 + 16 + 4
 

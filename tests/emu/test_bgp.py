@@ -17,13 +17,13 @@ from mrc_testbed.testbed.fabric.capabilities import FRR, Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
 from tests.emu.port_stage import options as options
 from tests.emu.test_sandbox import await_gone, members
 
-SHAPE = Shape(1, 2, 2, 2, 25_000_000, 0)
+SHAPE = clos2_shape(1, 2, 2, 2, 25_000_000, 0)
 FAR = "p0-t0-1:p0-t1-1"
 T0S = ("p0-t0-0", "p0-t0-1")
 
@@ -143,9 +143,9 @@ from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
-shape = Shape(1, 2, 2, 1, 25_000_000, 0)
+shape = clos2_shape(1, 2, 2, 1, 25_000_000, 0)
 options = capabilities.choose(capabilities.probe(), shape)
 
 def main():

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import Shape
 from tests.emu.plain_traffic import (
     ACKNOWLEDGE,
@@ -56,7 +57,11 @@ def ping(fabric: Fabric, source: str, target: str) -> bool:
 
 @pytest.mark.parametrize(
     "shape",
-    [Shape(2, 2, 2, 2, 25_000_000, 20_000_000), Shape(1, 2, 1, 1, 25_000_000, 0), Shape(1, 1, 0, 2, 25_000_000, 0)],
+    [
+        clos2_shape(2, 2, 2, 2, 25_000_000, 20_000_000),
+        clos2_shape(1, 2, 1, 1, 25_000_000, 0),
+        clos2_shape(1, 1, 0, 2, 25_000_000, 0),
+    ],
     ids=["2x(2+2)", "1x(2+1)", "1x(1+0)"],
 )
 def test_every_host_answers_in_every_plane_from_its_address_there(shape: Shape, options: FabricOptions) -> None:

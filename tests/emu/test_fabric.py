@@ -8,6 +8,7 @@ from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import IP, run_batch
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import QUICK, with_fabric
 
@@ -22,10 +23,10 @@ def ping(fabric: Fabric, host: str, address: str) -> bool:
     "shape",
     [
         QUICK,
-        Shape(1, 1, 0, 2, 25_000_000, 0),
-        Shape(1, 2, 1, 1, 100_000_000, 20_000_000),
-        Shape(3, 3, 2, 2, 12_500_000, 40_000_000),
-        Shape(8, 1, 1, 4, 25_000_000, 20_000_000),
+        clos2_shape(1, 1, 0, 2, 25_000_000, 0),
+        clos2_shape(1, 2, 1, 1, 100_000_000, 20_000_000),
+        clos2_shape(3, 3, 2, 2, 12_500_000, 40_000_000),
+        clos2_shape(8, 1, 1, 4, 25_000_000, 20_000_000),
     ],
     ids=["2x(2+2)", "1x(1+0)", "1x(2+1)", "3x(3+2)", "8x(1+1)"],
 )

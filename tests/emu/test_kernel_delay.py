@@ -20,11 +20,11 @@ from mrc_testbed.testbed.fabric.delay import TICKS, KernelDelay
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Host, build_plan
-from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated, with_fabric
 
-SHAPE = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=40_000_000)
+SHAPE = clos2_shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 PING_BYTES = 56 + 8 + 40 + 40 + 14
 HOPS = 4
 _RECVTCLASS, _TCLASS, _ECT0, _CE = 66, 67, 2, 3
@@ -198,7 +198,7 @@ def test_a_machine_without_compiler_lacks_it(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_several_ports_of_a_host_have_queues_of_their_own(delayed: FabricOptions) -> None:
-    shape = Shape(2, 2, 1, 1, 25_000_000, 20_000_000)
+    shape = clos2_shape(2, 2, 1, 1, 25_000_000, 20_000_000)
 
     def body() -> None:
         fabric = Fabric.build(build_plan(shape), delayed)

@@ -23,9 +23,9 @@ from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
-shape = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
+shape = clos2_shape(2, 2, 2, 1, 25_000_000, 20_000_000)
 options = capabilities.choose(capabilities.probe(), shape)
 
 def main():

@@ -10,9 +10,10 @@ from typing import TypeVar
 from mrc_testbed.testbed.scenario.text.fields import PAYLOADS
 from mrc_testbed.testbed.transports.base import FabricLayout, Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
-from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.topos.shape import MIN_RATE_BPS
 
 T = TypeVar("T")
 MS = 1_000_000
@@ -76,7 +77,7 @@ class Sketch:
     @cached_property
     def plan(self) -> Plan:
         """As written."""
-        return build_plan(Shape(self.planes, self.groups, self.t1, self.hosts_per_t0, self.rate_bps, self.rtt_ns))
+        return build_plan(clos2_shape(self.planes, self.groups, self.t1, self.hosts_per_t0, self.rate_bps, self.rtt_ns))
 
     @property
     def spoken(self) -> Transport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from mrc_testbed.testbed.lessons.evidence import Evidence
@@ -32,7 +33,7 @@ def wrong_answer(question: LessonQuestion, right: Any, evidence: Evidence) -> An
             return "99"
         case PathAddress():
             path = split_outer(str(right))
-            return outer_address(type(path)(path.plane ^ 1, path.t0_src, path.t1, path.t0_dst, path.downlink))
+            return outer_address(replace(path, plane=path.plane ^ 1))
         case RetiredEv():
             return "9/99"
         case FirstLost():

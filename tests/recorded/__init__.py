@@ -14,13 +14,13 @@ from typing import Any
 
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 
 FOLDER = Path(__file__).parent
-SHAPE = Shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SHAPE = clos2_shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)
-ECMP_SHAPE = replace(SHAPE, t0_groups=2, t1=2, hosts_per_t0=1)
+ECMP_SHAPE = replace(SHAPE, family=Clos2(2, 2, 1))
 PLANS = {Routing.SRV6: PLAN, Routing.ECMP_STATIC: build_plan(ECMP_SHAPE, Routing.ECMP_STATIC)}
 ECMP_FABRICS = tuple(sorted(FOLDER.glob("iproute2-*/ecmp*.json")))
 FABRICS = tuple(sorted(set(FOLDER.glob("iproute2-*/*.json")) - set(ECMP_FABRICS)))

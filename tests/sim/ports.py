@@ -8,8 +8,8 @@ from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.topos import names, usid
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 
 UDP_PORT = 4791
 BOUNDLESS = PortThresholds(1000, 1000, 1000, 1000, 1000)
@@ -26,7 +26,7 @@ class TwoGroups:
     """
 
     def __init__(self, net, hosts, rate_bps, t_ns, levels, seed):
-        shape = Shape(net.planes, 2, net.uplinks, -(-hosts // 2), rate_bps, t_ns)
+        shape = clos2_shape(net.planes, 2, net.uplinks, -(-hosts // 2), rate_bps, t_ns)
         self.plan = _planned(shape, net.routing)
         pause = levels if isinstance(levels, PauseThresholds) else None
         thresholds = levels if isinstance(levels, PortThresholds) else DEFAULT_THRESHOLDS

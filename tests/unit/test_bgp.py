@@ -25,10 +25,10 @@ from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import NextHop, Plan, Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 
-PLAN = build_plan(Shape(1, 2, 2, 2, 25_000_000, 0), Routing.BGP)
+PLAN = build_plan(clos2_shape(1, 2, 2, 2, 25_000_000, 0), Routing.BGP)
 WITH_BFD = FabricOptions("dummy", "none", "port program", bgp=BgpOptions(1, 3, 300, 3, "racks"))
 USUAL = BgpOptions()
 T0_TEXT = """\
@@ -116,14 +116,14 @@ def test_no_folder_of_the_machine_is_made(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_every_t0_is_an_autonomous_system_and_the_t1s_of_a_plane_are_one() -> None:
-    plan = build_plan(Shape(3, 4, 2, 1, 25_000_000, 0), Routing.BGP)
+    plan = build_plan(clos2_shape(3, 4, 2, 1, 25_000_000, 0), Routing.BGP)
     numbers = {switch.name: autonomous_system(switch, BgpOptions()) for switch in plan.switches}
     assert len(set(numbers.values())) == 3 * (4 + 1)
     assert numbers["p1-t1-0"] == numbers["p1-t1-1"] != numbers["p2-t1-0"]
 
 
 def test_each_t1_may_be_an_autonomous_system_too() -> None:
-    plan = build_plan(Shape(3, 256, 2, 1, 25_000_000, 0), Routing.BGP)
+    plan = build_plan(clos2_shape(3, 256, 2, 1, 25_000_000, 0), Routing.BGP)
     numbers = {autonomous_system(switch, BgpOptions(t1_as="each")) for switch in plan.switches}
     assert len(numbers) == len(plan.switches)
     assert max(numbers) <= 4_294_967_294  # RFC 6996
@@ -201,14 +201,14 @@ def test_a_route_that_bgp_lacks_is_drift_only_once_it_has_settled(monkeypatch: p
 
 @given(st.integers(1, 3), st.integers(2, 4), st.integers(1, 4))
 def test_the_least_interval_is_one_that_the_machine_carries(planes: int, groups: int, t1: int) -> None:
-    shape = Shape(planes, groups, t1, 1, 25_000_000, 0)
+    shape = clos2_shape(planes, groups, t1, 1, 25_000_000, 0)
     least = least_interval_ns(shape)
     assert bfd_share(shape, least) <= 0.4
     assert least == 50_000_000 or bfd_share(shape, least - 10_000_000) > 0.4
 
 
 def test_quickstart_written_without_folding_may_have_100_ms_and_no_less() -> None:
-    assert least_interval_ns(Shape(4, 2, 4, 4, 12_500_000, 0)) == 90_000_000
+    assert least_interval_ns(clos2_shape(4, 2, 4, 4, 12_500_000, 0)) == 90_000_000
 
 
 OVER_BGP = "transport: tcp\nrouting: bgp\n"

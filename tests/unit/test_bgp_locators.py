@@ -19,11 +19,11 @@ from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos import names, usid
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Carries, NextHop, Plan, Route, RouteKind, Routing, build_plan
 from mrc_testbed.topos.render_table import table
-from mrc_testbed.topos.shape import Shape
 
-SHAPE = Shape(1, 2, 3, 1, 25_000_000, 0)
+SHAPE = clos2_shape(1, 2, 3, 1, 25_000_000, 0)
 STATIC = build_plan(SHAPE)
 HOSTS = build_plan(SHAPE, Routing.BGP, by_usid=True)
 LOCATORS = build_plan(SHAPE, Routing.BGP, by_usid=True, carries=Carries.LOCATORS)
@@ -100,7 +100,7 @@ def test_packets_that_follow_learned_routes_arrive_and_never_go_round(
 ) -> None:
     """Each step is one nearer; with one system no way has two T1, with one each there is a way wherever a link path
     is."""
-    plan = build_plan(Shape(1, groups, t1, 1, 25_000_000, 0), Routing.BGP, by_usid=True, carries=Carries.LOCATORS)
+    plan = build_plan(clos2_shape(1, groups, t1, 1, 25_000_000, 0), Routing.BGP, by_usid=True, carries=Carries.LOCATORS)
     between = [link.name for link in plan.links if not link.is_host_link]
     lost = data.draw(st.sets(st.sampled_from(between), max_size=len(between)))
     bgp = BgpOptions(t1_as=t1_as)  # type: ignore[arg-type]

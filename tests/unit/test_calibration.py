@@ -34,12 +34,12 @@ from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.topos.budget import Capacity, usual_capacity
 from mrc_testbed.topos.cost import STANDARD_COST, cpus
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
 COSTS = [one.cost for one in TRANSPORTS.values()]
 ROOT = Path(__file__).parents[2]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
-STANDARD = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
+STANDARD = clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000)
 
 
 def load_of(pps: float) -> CarriedLoad:

@@ -19,9 +19,9 @@ from mrc_testbed.testbed.fabric.capabilities import (
 )
 from mrc_testbed.testbed.report import doctor
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
-SHAPE = Shape(2, 2, 2, 1, 25_000_000, 20_000_000)
+SHAPE = clos2_shape(2, 2, 2, 1, 25_000_000, 20_000_000)
 NEEDED = Capability("HTB shaper", True, True, "no link rates", "install the extra modules")
 DUMMY = Capability("dummy device", True, False, "an ifb is used instead", "modules")
 IFB = Capability("ifb device", True, False, "needed only without dummy", "modules")

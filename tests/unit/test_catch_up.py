@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mrc_testbed.testbed.fabric.catch_up import MOST_PERCENT, PERIOD_NS, START_NS, CatchUp
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
 
 MS = 1_000_000
-PORT, OTHER = build_plan(Shape(1, 2, 1, 1, 50_000_000, 40 * MS)).links[0].ends
+PORT, OTHER = build_plan(clos2_shape(1, 2, 1, 1, 50_000_000, 40 * MS)).links[0].ends
 
 
 def test_a_port_that_is_late_twice_goes_faster_until_it_has_caught_up() -> None:

@@ -14,8 +14,8 @@ from mrc_testbed.testbed.checks.result import Verdict
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.tables import PortSample
 from mrc_testbed.testbed.switching.port_counts import PortCounts
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
 
 SECOND = 10**9
 RTT_NS = 25_000_000
@@ -33,7 +33,7 @@ faults:
   - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}
 expect:
 """
-PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
+PLAN = build_plan(clos2_shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 
 
 def no_packets(node: str) -> dict[str, int]:

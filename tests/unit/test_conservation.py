@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Host, Interface, Plan, build_plan
-from mrc_testbed.topos.shape import Shape
 
 pytestmark = pytest.mark.slow
 
-PLAN = build_plan(Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+PLAN = build_plan(clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 PORT_FIELDS = (
     *("tx_packets", "rx_packets", "queue_drops_high", "queue_drops_data"),
     *("in_data", "in_trimmed", "in_control", "in_data_dropped", "in_trimmed_dropped", "in_control_dropped"),

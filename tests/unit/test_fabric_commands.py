@@ -7,17 +7,18 @@ import pytest
 
 from mrc_testbed.testbed.fabric import commands
 from mrc_testbed.testbed.switching.options import FabricOptions, bdp_bytes, queue_bytes
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.topos.shape import WIRE_BYTES
 
 Delay = Literal["netem", "endpoint", "nfqueue", "none"]
 ENDPOINT = FabricOptions("ifb", "endpoint")
 NETEM = FabricOptions("dummy", "netem")
 RTT_NS = 20_000_000
-ONE = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=RTT_NS))
+ONE = build_plan(clos2_shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=RTT_NS))
 """Two hosts on one switch."""
-STANDARD = build_plan(Shape(4, 2, 4, 4, 25_000_000, 20_000_000))
-ECMP = build_plan(Shape(2, 2, 2, 1, 25_000_000, RTT_NS), Routing.ECMP_STATIC)
+STANDARD = build_plan(clos2_shape(4, 2, 4, 4, 25_000_000, 20_000_000))
+ECMP = build_plan(clos2_shape(2, 2, 2, 1, 25_000_000, RTT_NS), Routing.ECMP_STATIC)
 
 
 def queues(node: str, options: FabricOptions) -> list[str]:
@@ -83,14 +84,14 @@ def test_the_shaper_of_a_port() -> None:
     ("rate_bps", "burst"), [(1_000_000, 2 * WIRE_BYTES), (25_000_000, 2 * WIRE_BYTES), (10**9, 125_000)]
 )
 def test_a_burst_is_two_packets_or_a_millisecond(rate_bps: int, burst: int) -> None:
-    plan = build_plan(Shape(1, 1, 0, 2, rate_bps, RTT_NS))
+    plan = build_plan(clos2_shape(1, 1, 0, 2, rate_bps, RTT_NS))
     classes = [line for line in commands.queue_lines(plan, "p0-t0-0", ENDPOINT) if line.startswith("class")]
     assert len(classes) == 6
     assert all(f" burst {burst} cburst {burst} " in line for line in classes)
 
 
 def test_the_two_classes_together_have_the_whole_rate() -> None:
-    plan = build_plan(Shape(1, 1, 0, 2, 33_333_333, RTT_NS))
+    plan = build_plan(clos2_shape(1, 1, 0, 2, 33_333_333, RTT_NS))
     rates = [
         int(line.split(" rate ")[1].split("bit")[0])
         for line in commands.queue_lines(plan, "h0", ENDPOINT)

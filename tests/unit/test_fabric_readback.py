@@ -14,10 +14,10 @@ from mrc_testbed.testbed.fabric import counters, readback, readback_text
 from mrc_testbed.testbed.fabric.readback_queues import rows_held, rows_wanted
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
 
-PLAN = build_plan(Shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+PLAN = build_plan(clos2_shape(planes=1, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 EXPECTED = Expected(PLAN, FabricOptions("ifb", "none"))
 PIDS = {"h0": 10, "h1": 11, "p0-t0-0": 12}
 Tables = dict[str, list[dict[str, Any]]]

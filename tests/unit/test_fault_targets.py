@@ -9,10 +9,10 @@ from test_scenario_mistakes import HEAD, fault, mistakes
 
 from mrc_testbed.testbed.report.random_targets import random_target_lines
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
 
-PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
+PLAN = build_plan(clos2_shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 NIC = {link.name for link in PLAN.links if link.is_host_link}
 S = 10**9
 

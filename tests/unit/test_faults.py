@@ -16,10 +16,10 @@ from mrc_testbed.testbed.rundir.lines import step_fields
 from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import KINDS
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, build_plan
-from mrc_testbed.topos.shape import Shape
 
-PLAN = build_plan(Shape(2, 2, 2, 2, 25_000_000, 20_000_000))
+PLAN = build_plan(clos2_shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 HEAD = """
 name: small
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}

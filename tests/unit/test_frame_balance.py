@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks, frame_gaps
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Host, Plan, build_plan
-from mrc_testbed.topos.shape import Shape
 
-PLAN = build_plan(Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
+PLAN = build_plan(clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 CORE = "p0-t0-0:p0-t1-1"
 PORT_FIELDS = ("sent_packets", "drops", "rx_packets", "multicast")
 HOST_FIELDS = ("packets_out", "packets_in", "send_errors", "strangers", "socket_drops")

@@ -24,6 +24,7 @@ from mrc_testbed.testbed.lessons.kinds.names import PathAddress, parts_of, same_
 from mrc_testbed.testbed.lessons.kinds.numbers import AnswerTolerance, InRange, read_number
 from mrc_testbed.testbed.lessons.kinds.texts import written_numbers, written_words
 from mrc_testbed.testbed.lessons.work import seed_of
+from mrc_testbed.topos.graph import SwitchPlace
 from mrc_testbed.topos.usid import Segments, outer_address
 
 NOTHING = Evidence((), lambda options, folders: {})
@@ -138,10 +139,10 @@ def test_parts_of_names() -> None:
 
 @given(st.integers(0, 15), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 def test_only_the_address_of_the_path_is_right(plane: int, source: int, t1: int, other: int) -> None:
-    path = Segments(plane, source, t1, source + 1, 0)
+    path = Segments(plane, (SwitchPlace(0, source), SwitchPlace(1, t1), SwitchPlace(0, source + 1)), 0)
     kind = PathAddress(path, "", 4)
     assert kind.judge(outer_address(path).upper(), NOTHING).right
-    wrong = Segments(plane, source, other, source + 1, 0)
+    wrong = Segments(plane, (SwitchPlace(0, source), SwitchPlace(1, other), SwitchPlace(0, source + 1)), 0)
     assert kind.judge(outer_address(wrong), NOTHING).right is (other == t1)
 
 

@@ -36,6 +36,7 @@ from mrc_testbed.testbed.runner.loop import RealTimeLoop
 from mrc_testbed.testbed.runner.progress import PlainLines
 from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import KINDS
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import Shape
 from tests.screens import FakeTerminal
@@ -289,7 +290,7 @@ def test_times_have_units_that_suit_the_speed(speed: int, progress: str, moment:
 
 
 SHAPES = st.builds(
-    lambda planes, groups, t1, hosts: Shape(planes, groups, t1, hosts, 12_500_000, 1_000_000),
+    lambda planes, groups, t1, hosts: clos2_shape(planes, groups, t1, hosts, 12_500_000, 1_000_000),
     st.integers(1, 16),
     st.integers(1, 3),
     st.integers(1, 20),

@@ -15,11 +15,11 @@ from mrc_testbed.testbed.fabric.bgp import watch
 from mrc_testbed.testbed.fabric.bgp.watch import RouteWatch
 from mrc_testbed.testbed.fabric.forker import Child
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import NextHop, Route, RouteKind, Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 
 MOST_OF_SELECT = 1024
-PLAN = build_plan(Shape(1, 1, 1, 2, 25_000_000, 0), Routing.BGP)
+PLAN = build_plan(clos2_shape(1, 1, 1, 2, 25_000_000, 0), Routing.BGP)
 HOPS = (NextHop("fe80::1", "up0"), NextHop("fe80::3", "up1"))
 
 

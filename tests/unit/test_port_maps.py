@@ -36,10 +36,11 @@ from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleTable, as_seen_by_program
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels, PortThresholds
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
-from mrc_testbed.topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.topos.shape import WIRE_BYTES
 
-SHAPE = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SHAPE = clos2_shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 PLAN = build_plan(SHAPE)
 FILES = (
     port_object.SOURCE,
@@ -254,13 +255,13 @@ def test_levels_are_plane_bdps() -> None:
 
 
 def test_a_short_rtt_keeps_the_levels_apart() -> None:
-    short = Shape(1, 2, 1, 1, 25_000_000, 0)
+    short = clos2_shape(1, 2, 1, 1, 25_000_000, 0)
     assert level_bdp_bytes(SHAPE) == 62_500
     assert level_bdp_bytes(short) == 12 * WIRE_BYTES
 
 
 def test_the_queue_behind_the_program_is_deeper_than_its_drop_level() -> None:
-    for shape in (SHAPE, Shape(1, 2, 1, 1, 25_000_000, 0)):
+    for shape in (SHAPE, clos2_shape(1, 2, 1, 1, 25_000_000, 0)):
         deep = PortThresholds(drop=5)
         assert program_queue_bytes(shape, deep) >= 5 * level_bdp_bytes(shape) + 32 * WIRE_BYTES
 
@@ -378,7 +379,7 @@ def test_a_port_holds_eight_rules() -> None:
 
 
 def test_rules_where_packets_name_no_path_are_by_addresses_and_by_their_link() -> None:
-    ecmp = build_plan(Shape(1, 2, 2, 2, 25_000_000, 0), Routing.ECMP_STATIC)
+    ecmp = build_plan(clos2_shape(1, 2, 2, 2, 25_000_000, 0), Routing.ECMP_STATIC)
     port = ecmp.link_by_name["p0-t0-0:p0-t1-1"].far
     seen = as_seen_by_program(PortRule("drop", 0.5, uplink=1, source=1, destination=2, data_only=True), port, ecmp)
     assert seen == PortRule("drop", 0.5, source=0 << 16 | 2, destination=1 << 16 | 1, data_only=True)

@@ -10,7 +10,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import limits, privileges
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.units import plural
 
 
@@ -64,7 +64,7 @@ def test_users_that_a_namespace_maps(monkeypatch: pytest.MonkeyPatch, number: in
 
 
 def test_files_grow_with_the_fabric() -> None:
-    small, large = (limits.files_needed(Shape(4, 2, 4, hosts, 10**7, 10**7)) for hosts in (1, 4))
+    small, large = (limits.files_needed(clos2_shape(4, 2, 4, hosts, 10**7, 10**7)) for hosts in (1, 4))
     assert large - small == 6 * 13
     assert small > 9 * 26
 
@@ -95,7 +95,7 @@ def test_what_needs_more_files_than_there_may_be_is_refused(monkeypatch: pytest.
         limits.require_files(1025, "large")
 
 
-SMALL = Shape(1, 2, 2, 2, 25_000_000, 20_000_000)
+SMALL = clos2_shape(1, 2, 2, 2, 25_000_000, 20_000_000)
 
 
 @pytest.mark.parametrize("kind", ["user", "net", "mnt", "pid"])

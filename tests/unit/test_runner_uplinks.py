@@ -12,10 +12,10 @@ from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 
-SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=40_000_000)
+SHAPE = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 PLAN = build_plan(SHAPE, Routing.ECMP_STATIC)
 JOB = JobPlan((QpSpec("a", 0, 2, 1), QpSpec("b", 3, 2, 1), QpSpec("c", 1, 3, 1)), {}, (0, 1, 2, 3))
 

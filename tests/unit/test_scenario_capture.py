@@ -16,7 +16,7 @@ from mrc_testbed.testbed.report.capture_facts import capture_lines
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text, scenario_json_schema
 from mrc_testbed.testbed.scenario.model.captures import LEAST_SNAP_BYTES, CaptureWindow, LinkCapture, union
 from mrc_testbed.testbed.switching.ring import stored_bytes
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
 MS = 10**6
 HEAD = """\
@@ -185,7 +185,7 @@ def test_validate_tells_what_it_comes_down_to(call: Call, tmp_path: pytest.TempP
 
 
 def test_many_captures_are_warned_of_and_few_are_not() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    shape = clos2_shape(4, 2, 4, 4, 25_000_000, 20_000_000)
     captures = [LinkCapture(f"link{n}", 160, 1 << 25, (CaptureWindow(0, 10**9),)) for n in range(64)]
     (warning,) = capture_warnings(captures, shape, 2)
     assert "14% of this machine's CPUs" in warning
@@ -194,7 +194,7 @@ def test_many_captures_are_warned_of_and_few_are_not() -> None:
 
 
 def test_what_is_written_is_bounded_by_time_and_by_size() -> None:
-    shape = Shape(4, 2, 4, 4, 25_000_000, 20_000_000)
+    shape = clos2_shape(4, 2, 4, 4, 25_000_000, 20_000_000)
     a_second = LinkCapture(CUT, 160, 1 << 25, (CaptureWindow(0, 10**9),))
     assert most_written(a_second, shape) == int(1.5 * 2 * 25e6 / 8 / 4238 * stored_bytes(160))
     assert most_written(LinkCapture(CUT, 160, 1 << 20, (CaptureWindow(0, 3600 * 10**9),)), shape) == 1 << 20

@@ -22,8 +22,8 @@ from mrc_testbed.testbed.scenario.faults.kinds.switches import SwitchReboot
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 MINIMAL = "name: small\nfabric: {}\nworkload:\n  - train: {steps: 10, compute: 100ms, allreduce: 4MiB}\n"
@@ -32,7 +32,7 @@ LINK = "p0-t0-0:p0-t1-2"
 
 def test_a_minimal_scenario_has_the_standard_shape() -> None:
     scenario = load_scenario_text(MINIMAL)
-    assert scenario.shape() == Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
+    assert scenario.shape() == clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000)
     assert scenario.seed == 1
     assert scenario.endpoint.ev_active == 128
     assert scenario.endpoint.icrc is False
@@ -52,7 +52,9 @@ def test_the_fabric_may_be_left_out() -> None:
 
 def test_the_quickstart_loads_and_its_faults_end_in_time() -> None:
     scenario = load_scenario(QUICKSTART)
-    assert scenario.shape() == Shape(4, 2, 4, 4, 12_500_000, 40_000_000), "half the standard load, in as many packets"
+    assert scenario.shape() == clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000), (
+        "half the standard load, in as many packets"
+    )
     assert [fault.kind for fault in scenario.faults] == ["link-flap", "link-flap", "switch-reboot"]
     assert scenario.last_heal_ns <= 22 * 10**9 < scenario.estimate_ns
     assert 1.5 < scenario.estimate_ns / scenario.jobs[0].entry.total_steps / 1e9 < 1.8

@@ -23,11 +23,12 @@ from mrc_testbed.topos.cost import (
     cpus,
     full_load,
 )
+from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.fold import folded
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import rate_text, time_text
 
-QUICKSTART = Shape(4, 2, 4, 4, 12_500_000, 40_000_000)
+QUICKSTART = clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000)
 COSTS = {one.word: one.cost for one in TRANSPORTS.values()}
 TWO_CORES = usual_capacity(STANDARD_COST)
 
@@ -62,13 +63,13 @@ def test_suggestions_keep_the_proportions(planes: int, hosts: int, rate: int, rt
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(2, 64))
 def test_a_suggestion_needs_no_warning(planes: int, groups: int, hosts_per_t0: int) -> None:
     rate, rtt = suggest(planes, groups * hosts_per_t0, TWO_CORES)
-    shape = Shape(planes, groups, 4, hosts_per_t0, rate, rtt)
+    shape = clos2_shape(planes, groups, 4, hosts_per_t0, rate, rtt)
     if rate > MIN_RATE_BPS:  # else not even the slowest rate fits two cores
         assert codes(shape) == []
 
 
 def test_too_many_packets_are_warned_of_with_what_fits() -> None:
-    shape = replace(QUICKSTART, t0_groups=4)
+    shape = replace(QUICKSTART, family=Clos2(4, 4, 4))
     (warning,) = budget(shape, TWO_CORES).warnings
     assert warning.code == "fabric-cpus"
     assert warning.text == (
@@ -81,12 +82,12 @@ def test_too_many_packets_are_warned_of_with_what_fits() -> None:
 @given(st.integers(1, 16), st.integers(2, 64), st.floats(100, 10**7))
 def test_a_suggestion_fits_the_capacity_it_was_made_for(planes: int, hosts: int, pps: float) -> None:
     rate, rtt = suggest(planes, hosts, Capacity(pps, "calibrated"))
-    shape = Shape(planes, 1, 0, hosts, rate, rtt)
+    shape = clos2_shape(planes, 1, 0, hosts, rate, rtt)
     assert rate == MIN_RATE_BPS or budget(shape, Capacity(pps, "calibrated")).warnings == ()
 
 
 def test_a_machine_that_was_measured_is_judged_by_its_own_budget() -> None:
-    assert budget(replace(QUICKSTART, t0_groups=4), Capacity(50_000, "calibrated")).warnings == ()
+    assert budget(replace(QUICKSTART, family=Clos2(4, 4, 4)), Capacity(50_000, "calibrated")).warnings == ()
     (warning,) = budget(QUICKSTART, Capacity(6_000, "calibrated")).warnings
     assert "over the 0.33 that this machine carries for mrc (calibrated); port_rate" in warning.text
 
@@ -106,7 +107,7 @@ def test_each_transport_has_a_budget_of_its_own(transport: str) -> None:
 @given(st.integers(1, 16), st.integers(2, 64), st.floats(100, 10**6))
 def test_a_folded_fabric_is_told_the_rate_to_write(planes: int, hosts: int, pps: float) -> None:
     capacity = Capacity(pps, "calibrated", COSTS["tcp"])
-    written = Shape(planes, 1, 0, hosts, 25_000_000, 20_000_000)
+    written = clos2_shape(planes, 1, 0, hosts, 25_000_000, 20_000_000)
     rate, rtt = suggest(planes, hosts, capacity)
     told = [one.text for one in budget(folded(written), capacity, planes).warnings if one.code == "fabric-cpus"]
     slower = folded(replace(written, port_rate_bps=rate, rtt_ns=rtt))
@@ -144,7 +145,7 @@ def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() ->
 
 
 def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
-    shape = Shape(16, 256, 4, 256, 25_000_000, 20_000_000)
+    shape = clos2_shape(16, 256, 4, 256, 25_000_000, 20_000_000)
     assert "fewer hosts or planes would fit" in budget(shape, TWO_CORES).warnings[0].text
 
 
@@ -167,7 +168,7 @@ def test_packets_that_wait_inside_the_network_cost_more() -> None:
 
 
 def test_what_congestion_costs_is_told_and_suggested_for() -> None:
-    shape = replace(QUICKSTART, hosts_per_t0=16)
+    shape = replace(QUICKSTART, family=Clos2(2, 4, 16))
     (warning,) = budget(shape, TWO_CORES, load=Load(20_000, 32, 20_000)).warnings
     assert "(20,000 packets/s, 20,000 of them congested, 8,000 turns/s of endpoints)" in warning.text
     rate, rtt = suggest(4, 32, TWO_CORES, 40_000 / (32 * 4 * shape.port_pps))

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.fold import fold, fold_all, folded
+from mrc_testbed.topos.graph import ShapeError
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape, ShapeError
+from mrc_testbed.topos.shape import Shape
 
 shapes = st.builds(
-    Shape,
+    clos2_shape,
     planes=st.integers(1, 6),
     t0_groups=st.integers(1, 3),
     t1=st.integers(1, 4),
@@ -57,4 +59,4 @@ def test_hosts_keep_their_rate_and_packets_their_size(shape: Shape) -> None:
 
 def test_a_port_that_no_link_can_have_is_refused() -> None:
     with pytest.raises(ShapeError, match="port_rate"):
-        folded(Shape(4, 2, 2, 2, 250_000_000_000, 0))
+        folded(clos2_shape(4, 2, 2, 2, 250_000_000_000, 0))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.topos import names
 from mrc_testbed.topos.budget import count_routes
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Host, Plan, RouteKind, build_plan
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.usid import PathId
@@ -20,11 +21,11 @@ pytestmark = pytest.mark.slow
 unhurried = settings(deadline=None, max_examples=40)
 RATE, RTT = 25_000_000, 20_000_000
 IFNAMSIZ = 15
-QUICKSTART = build_plan(Shape(4, 2, 4, 4, RATE, RTT))
+QUICKSTART = build_plan(clos2_shape(4, 2, 4, 4, RATE, RTT))
 
 
 def shape_of(sizes: tuple[int, int, int, int]) -> Shape:
-    return Shape(*sizes, RATE, RTT)
+    return clos2_shape(*sizes, RATE, RTT)
 
 
 small = st.integers(1, 4)
@@ -125,7 +126,7 @@ def test_names_can_be_read_back(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["h01", "h", "H1", "p0-t2-1", "p0-t1", "p00-t1-1", "h1 ", "p0-t1-01", "h1\n", "h\uff11", "p\uff11-t1-1"]
+    "name", ["h01", "h", "H1", "p0-t4-1", "p0-t1", "p00-t1-1", "h1 ", "p0-t1-01", "h1\n", "h\uff11", "p\uff11-t1-1"]
 )
 def test_what_is_no_name_is_not_read(name: str) -> None:
     assert names.parse_host(name) is None

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.export import plan_as_dict
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, Routing, build_plan
 from mrc_testbed.topos.render import drawing, svg, table
-from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
 pytestmark = pytest.mark.slow
 
 SVG = "{http://www.w3.org/2000/svg}"
-QUICKSTART = build_plan(Shape(4, 2, 4, 4, 12_500_000, 40_000_000))
+QUICKSTART = build_plan(clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000))
 SMALL = [(4, 2, 4, 4), (1, 1, 0, 2), (2, 2, 2, 1), (3, 4, 4, 2), (4, 4, 4, 2)]
 BIG = [(16, 256, 16, 1), (16, 16, 16, 256), (1, 2, 256, 1), (9, 1, 0, 2)]
 
 
 def plan_of(sizes: tuple[int, int, int, int]) -> Plan:
-    return build_plan(Shape(*sizes, 25_000_000, 20_000_000))
+    return build_plan(clos2_shape(*sizes, 25_000_000, 20_000_000))
 
 
 def texts(document: str) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrc_testbed.topos.shape import Shape, ShapeError
+from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.graph import ShapeError
+from mrc_testbed.topos.shape import Shape
 
 QUICKSTART = {
     "planes": 4,
@@ -17,7 +19,7 @@ QUICKSTART = {
 
 
 def shape(**changes: int) -> Shape:
-    return Shape(**(QUICKSTART | changes))
+    return clos2_shape(**(QUICKSTART | changes))
 
 
 def test_quickstart_counts() -> None:

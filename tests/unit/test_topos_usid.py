@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrc_testbed.topos import usid
+from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.graph import SwitchPlace
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
 
@@ -17,9 +19,10 @@ planes = st.integers(0, 15)
 indexes = st.integers(0, 255)
 hosts = st.integers(0, 0xFFFF)
 path_ids = st.builds(usid.PathId, planes, indexes)
-segments = st.builds(usid.Segments, planes, indexes, st.none() | indexes, indexes, indexes).map(
-    lambda seg: seg if seg.t1 is not None else usid.Segments(seg.plane, seg.t0_src, None, seg.t0_src, seg.downlink)
-)
+t0s = st.builds(SwitchPlace, st.just(0), indexes)
+middles = st.lists(st.builds(SwitchPlace, st.integers(0, 3), indexes), max_size=3)
+ways = t0s.map(lambda one: (one,)) | st.tuples(t0s, middles, t0s).map(lambda ends: (ends[0], *ends[1], ends[2]))
+segments = st.builds(usid.Segments, planes, ways, indexes)
 
 
 @given(path_ids, st.integers(0, 0xFFFF))
@@ -67,7 +70,7 @@ def test_outer_address_and_segments_are_inverse(path: usid.Segments) -> None:
     assert usid.split_outer(usid.outer_address(path)) == path
 
 
-@given(st.sampled_from((usid.TIER_T0, usid.TIER_T1, usid.TIER_HOST)), planes, indexes)
+@given(st.sampled_from((usid.TIER_T0, usid.TIER_T0 + 3, usid.TIER_HOST)), planes, indexes)
 def test_usid_and_its_parts_are_inverse(tier: int, plane: int, index: int) -> None:
     value = usid.usid(tier, plane, index)
     assert 0 < value < 1 << 16
@@ -125,7 +128,7 @@ def test_a_seventh_usid_is_refused() -> None:
 
 
 shapes = st.builds(
-    Shape,
+    clos2_shape,
     st.integers(1, 16),
     st.sampled_from((1, 2, 3, 255, 256)),
     st.sampled_from((1, 2, 255, 256)),
@@ -143,6 +146,8 @@ def test_every_path_of_a_plan_can_be_read_back(shape: Shape, data: st.DataObject
     for path in plan.paths(src, dst):
         assert usid.split_ev(usid.ev(path.id, src.udp_port)) == (path.id, src.udp_port)
         assert usid.split_inner(path.inner) == (dst.index, path.id)
-        t1 = path.id.uplink if src.group != dst.group else None
-        expected = usid.Segments(path.id.plane, src.group, t1, dst.group, dst.downlink)
+        first, last = SwitchPlace(0, src.group), SwitchPlace(0, dst.group)
+        way = (first, SwitchPlace(1, path.id.uplink), last) if first != last else (first,)
+        assert path.way == way
+        expected = usid.Segments(path.id.plane, way, dst.downlink)
         assert usid.split_outer(path.outer) == expected

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.usid import PathId
@@ -100,7 +101,7 @@ def check(walker: Walker, src: Host, dst: Host, path_id: PathId, inner: str) -> 
 
 
 small = st.integers(1, 3)
-small_shapes = st.tuples(small, small, small, st.integers(2, 3)).map(lambda sizes: Shape(*sizes, 10**8, 0))
+small_shapes = st.tuples(small, small, small, st.integers(2, 3)).map(lambda sizes: clos2_shape(*sizes, 10**8, 0))
 
 
 @settings(max_examples=30, deadline=None)
@@ -120,7 +121,7 @@ def test_every_path_of_a_small_fabric_arrives(shape: Shape) -> None:
     "sizes", [(16, 2, 256, 1), (16, 2, 2, 16), (1, 256, 3, 1), (4, 2, 4, 4), (16, 16, 16, 1), (2, 1, 0, 256)]
 )
 def test_the_paths_between_the_far_ends_of_a_big_fabric_arrive(sizes: tuple[int, int, int, int]) -> None:
-    plan = build_plan(Shape(*sizes, 10**8, 0))
+    plan = build_plan(clos2_shape(*sizes, 10**8, 0))
     walker = Walker(plan)
     for src, dst in ((plan.hosts[0], plan.hosts[-1]), (plan.hosts[-1], plan.hosts[0])):
         for path in plan.paths(src, dst):
@@ -128,7 +129,7 @@ def test_the_paths_between_the_far_ends_of_a_big_fabric_arrive(sizes: tuple[int,
 
 
 def test_paths_between_two_hosts_share_no_t1_and_no_plane_twice() -> None:
-    plan = build_plan(Shape(4, 2, 4, 4, 10**8, 0))
+    plan = build_plan(clos2_shape(4, 2, 4, 4, 10**8, 0))
     src, dst = plan.hosts[0], plan.hosts[-1]
     routes = [tuple(plan.links_on_path(src, dst, path.id)) for path in plan.paths(src, dst)]
     assert len(set(routes)) == 16
@@ -136,7 +137,7 @@ def test_paths_between_two_hosts_share_no_t1_and_no_plane_twice() -> None:
 
 
 def test_the_walker_loses_what_a_switch_would_lose() -> None:
-    walker = Walker(build_plan(Shape(1, 2, 1, 1, 10**8, 0)))
+    walker = Walker(build_plan(clos2_shape(1, 2, 1, 1, 10**8, 0)))
     with pytest.raises(LostError):
         walker.send("h0", "fd00:0:0:9::")
     with pytest.raises(LostError):

@@ -15,8 +15,8 @@ from mrc_testbed.testbed.switching.classes import TrimRules
 from mrc_testbed.testbed.switching.thresholds import PortThresholds
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.packet import Packet, parse
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing
-from mrc_testbed.topos.shape import Shape
 from tests.port_cases import CORE, CORE_LINK, LAST, LAST_LINK, PAYLOAD, Arrived, mrc_packet
 from tests.unit.test_virtual_tap import read, seen, tapped
 from tests.unit.virtual_stage import OPTIONS, Stage
@@ -163,7 +163,7 @@ def test_without_a_second_header_the_only_length_stays_too() -> None:
 def test_headers_take_the_share_of_the_last_hop_that_the_closed_form_has(senders: int, size: int) -> None:
     """N senders at line rate: of N packets in the time of one, p leave whole and N - p as s bytes, so that all of it
     fills the wire: (N - p) s / 4238 = (N - 1) s / (4238 - s)."""
-    shape = Shape(1, 1, 0, senders + 1, 25_000_000, 20_000_000)
+    shape = clos2_shape(1, 1, 0, senders + 1, 25_000_000, 20_000_000)
     stage = Stage(shape, replace(OPTIONS, trimming=TrimRules(size)))
     tap = tapped(stage, "h0:p0-t0-0", snap_bytes=64)
     whole, each = 102 + len(mrc_packet(0)), 120

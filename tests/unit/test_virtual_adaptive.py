@@ -17,13 +17,14 @@ from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.switching.adaptive import BAND_SHARES, LOOKS_PER_T, Looks, looks_of
 from mrc_testbed.testbed.virtual import fabric
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 
 UPLINKS = 4
-SHAPE = Shape(planes=1, t0_groups=2, t1=UPLINKS, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=40_000_000)
+SHAPE = clos2_shape(planes=1, t0_groups=2, t1=UPLINKS, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 """A BDP is 30 packets, and the queue of a usual port 90."""
 PAYLOAD = 4096
 FRAME_BYTES = len(rc_packet(rc.WRITE_MIDDLE, 1, PAYLOAD)) + rc.FRAME_BYTES

@@ -16,12 +16,12 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing, build_plan
-from mrc_testbed.topos.shape import Shape
 from tests.port_cases import mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
 
-SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000_000, rtt_ns=200_000)
+SHAPE = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000_000, rtt_ns=200_000)
 PLAN = build_plan(SHAPE)
 LINKS = [link.name for link in PLAN.links]
 SWITCHES = [switch.name for switch in PLAN.switches]

@@ -17,12 +17,12 @@ from mrc_testbed.hosts.rc.peer import RcPeer
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Routing
-from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 
-SHAPE = Shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+SHAPE = clos2_shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 FLOWS = 64
 PROTOCOLS = {"udp": 17, "tcp": 6}
 

@@ -14,6 +14,7 @@ from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThreshol
 from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
 from mrc_testbed.testbed.virtual.port import BYTES_AT
 from mrc_testbed.topos import names
+from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.plan import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
@@ -21,8 +22,8 @@ from tests.unit.test_virtual_port import RATES, Link, Offered, departures, packe
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 
 RATE_BPS, T_NS = 100_000_000_000, 13_000
-GROUPS = Shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=3, port_rate_bps=RATE_BPS, rtt_ns=T_NS)
-ONE_RACK = replace(GROUPS, t0_groups=1, t1=0, hosts_per_t0=2)
+GROUPS = clos2_shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=3, port_rate_bps=RATE_BPS, rtt_ns=T_NS)
+ONE_RACK = replace(GROUPS, family=Clos2(1, 0, 2))
 BDP_BYTES = RATE_BPS * T_NS // (8 * 10**9)
 NIC = names.port_of_plane(0)
 WAY_BYTES = 14 + 40 + 8
@@ -91,7 +92,7 @@ def test_the_headroom_is_not_larger_than_it_has_to_be() -> None:
     most, room = 0, 0
     twelve = 12 * DATA_BYTES / BDP_BYTES  # so that the one that passes it passes it by all of itself
     for late_ns in range(0, 340, 20):
-        there = stage(replace(ONE_RACK, hosts_per_t0=3), xoff=twelve, xon=0.1)
+        there = stage(replace(ONE_RACK, family=Clos2(1, 0, 3)), xoff=twelve, xon=0.1)
         there.fabric.set_rate("h1:p0-t0-0", RATE_BPS // 1000)
         for number in range(60):
             write(there, "h0", "h1", number)

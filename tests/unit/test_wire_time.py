@@ -14,9 +14,9 @@ from mrc_testbed.testbed.checks.wire_time import wire_times
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.estimate import eager, earliest_completion_ns, earliest_ns, links_between
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob, Together
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
-SLOW = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=4_000_000, rtt_ns=60_000_000)
+SLOW = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=4_000_000, rtt_ns=60_000_000)
 PACKET_MS = 4238 * 8 / 4000
 KIB = 1024
 

@@ -17,10 +17,10 @@ from mrc_testbed.testbed.workloads.collective import Terms, part
 from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.families.clos2 import clos2_shape
 
 KINDS = sorted(COLLECTIVES)
-QUICKSTART = Shape(planes=4, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=20_000_000)
+QUICKSTART = clos2_shape(planes=4, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 
 
 def job(kind: str, ranks: int, size: int, steps: int = 4, **more: int) -> StepJob:

@@ -14,11 +14,12 @@ from mrc_testbed.hosts.program_io import IntervalReport, Report
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.flows import Flow, flow_of, flows_ns, plan_flows
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import Shape
 
 MS = 1_000_000
-SHAPE = Shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000, rtt_ns=1 * MS)
-QUICKSTART = Shape(planes=4, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=20 * MS)
+SHAPE = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=1_000_000, rtt_ns=1 * MS)
+QUICKSTART = clos2_shape(planes=4, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=20 * MS)
 
 
 def flow(
@@ -168,7 +169,7 @@ def test_each_qp_has_a_share() -> None:
 
 
 def test_uplinks_bound_what_leaves_a_group_and_nothing_else() -> None:
-    thin = Shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=0)
+    thin = clos2_shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=4, port_rate_bps=25_000_000, rtt_ns=0)
     assert shares(thin, (0, 4), (1, 5), (2, 3)) == [0.5, 0.5, 1.0]
 
 

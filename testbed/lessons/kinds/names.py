@@ -14,6 +14,7 @@ from mrc_testbed.testbed.lessons.expression import ExpressionTerm
 from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
 from mrc_testbed.testbed.lessons.reading import Keys
 from mrc_testbed.testbed.scenario.text.denylist import parse_paths
+from mrc_testbed.topos.graph import SwitchPlace
 from mrc_testbed.topos.names import host_name, parse_host, parse_switch, switch_name
 from mrc_testbed.topos.usid import Segments, outer_address, split_outer
 
@@ -142,7 +143,7 @@ class PathAddress(_OfNoRun):
         """Key `path` with `from`, `to`, `via` and `hosts_per_t0`."""
         below = keys.below("path", "{from: h0, to: h5, via: p1-t1-2}")
         if below is None:
-            return cls(Segments(0, 0, None, 0, 0), "", USUAL_HOSTS_PER_T0)
+            return cls(Segments(0, (), 0), "", USUAL_HOSTS_PER_T0)
         source, target = (_host_at(below, key, example) for key, example in (("from", "h0"), ("to", "h5")))
         via = below.text("via", "p1-t1-2", needed=True)
         plane, tier, index = parse_switch(via) or (0, -1, 0)
@@ -151,7 +152,12 @@ class PathAddress(_OfNoRun):
         groups = source // hosts, target // hosts
         if tier < 0 or (tier == 0) != (groups[0] == groups[1]) or (tier == 0 and index != groups[0]):
             below.complain("must be a T1, or for two hosts of one T0 that switch, such as p1-t1-2", "via")
-        path = Segments(plane, groups[0], index if tier else None, groups[1], target % hosts)
+        between = (
+            (SwitchPlace(0, groups[0]), SwitchPlace(1, index), SwitchPlace(0, groups[1]))
+            if tier
+            else (SwitchPlace(0, groups[0]),)
+        )
+        path = Segments(plane, between, target % hosts)
         return cls(path, f"{host_name(source)} to {host_name(target)} over {via}", hosts)
 
     def judge(self, given: Any, evidence: Evidence) -> Judgement:
@@ -184,8 +190,7 @@ def _host_at(keys: Keys, key: str, example: str) -> int:
 
 def _described(path: Segments) -> str:
     """The switches that an address names, in order, and the host's port."""
-    t1 = [] if path.t1 is None else [switch_name(path.plane, 1, path.t1), switch_name(path.plane, 0, path.t0_dst)]
-    switches = ", ".join([switch_name(path.plane, 0, path.t0_src), *t1])
+    switches = ", ".join(switch_name(path.plane, *place) for place in path.way)
     return f"{switches} and its host number {path.downlink}"
 
 

@@ -13,6 +13,7 @@ from mrc_testbed.testbed.planner.arithmetic.design import Design
 from mrc_testbed.testbed.planner.arithmetic.question import tiers_words
 from mrc_testbed.topos.budget import suggest, suited_rtt_ns, usual_capacity
 from mrc_testbed.topos.cost import STANDARD_COST
+from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import MAX_PLANES, Shape
 
 TIERS = 2
@@ -121,7 +122,7 @@ class SmallFabric:
         below = max(1, min(_HOSTS_PER_T0, self.plan.clos.half, self.plan.clos.nics // GROUPS))
         carried_bps, _ = suggest(self.planes, GROUPS * below, usual_capacity(STANDARD_COST))
         rate_bps = min(carried_bps, _MOST_RATE_BPS)
-        return Shape(self.planes, GROUPS, self.t1, below, rate_bps, suited_rtt_ns(rate_bps))
+        return clos2_shape(self.planes, GROUPS, self.t1, below, rate_bps, suited_rtt_ns(rate_bps))
 
     @property
     def job_pairs(self) -> int:

@@ -63,6 +63,7 @@ from mrc_testbed.testbed.transports.base import FabricLayout, PortNeeds, Transpo
 from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.testbed.transports.tcp import TcpSettings
 from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
+from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.fold import fold_all, folded
 from mrc_testbed.topos.plan import Carries, Plan, Routing, build_plan
 from mrc_testbed.topos.shape import Shape
@@ -102,8 +103,8 @@ class FabricSettings(Model):
 
     def shape(self, speed: int = 1) -> Shape:
         """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""
-        counts = self.planes, self.t0_groups, self.t1, self.hosts_per_t0
-        return Shape(*counts, self.port_rate_bps, self.rtt_ns, speed=speed)
+        family = Clos2(self.t0_groups, self.t1, self.hosts_per_t0)
+        return Shape(self.planes, family, self.port_rate_bps, self.rtt_ns, speed=speed)
 
 
 def some_work(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:

@@ -27,8 +27,9 @@ from mrc_testbed.testbed.scenario.rules.workload_rules import broken_workload_ru
 from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration
+from mrc_testbed.topos.graph import ShapeError
 from mrc_testbed.topos.plan import build_plan
-from mrc_testbed.topos.shape import Shape, ShapeError
+from mrc_testbed.topos.shape import Shape
 
 MAX_NODES = 2048
 """A larger plan never fits one machine; building it would only waste time."""

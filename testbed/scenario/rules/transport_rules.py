@@ -18,8 +18,9 @@ from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Chooser, SettingsBeside, program_need
+from mrc_testbed.topos.graph import ShapeError
 from mrc_testbed.topos.plan import Routing
-from mrc_testbed.topos.shape import MAX_RATE_BPS, ShapeError
+from mrc_testbed.topos.shape import MAX_RATE_BPS
 
 MOST_EVS = 256
 """Of a plane: a flow label has eight bits for the number of an EV."""

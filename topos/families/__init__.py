@@ -1,0 +1,1 @@
+"""Families of topologies, one a file. What each gives: `mrc_testbed.topos.graph.Family`."""
