@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.graph import FULL_SPEED
 from mrc_testbed.topos.plan import Host, Interface, Link, Plan, Switch
 from mrc_testbed.topos.shape import Shape
 
@@ -25,12 +26,17 @@ def _shape(shape: Shape) -> dict[str, Any]:
     """Without `speed` where it is the usual one, and with the numbers of two tiers beside the others: folders of runs
     stay as they always were."""
     found = asdict(shape)
-    family = found.pop("family")
+    family = _without_usual(found.pop("family"))
     if isinstance(shape.family, Clos2):
         found = {"planes": found.pop("planes"), **family, **found}
     else:
         found["family"] = {shape.family.word: family}
     return found if shape.speed > 1 else {key: value for key, value in found.items() if key != "speed"}
+
+
+def _without_usual(keys: dict[str, Any]) -> dict[str, Any]:
+    """Without the speeds of links where no key lowers them."""
+    return {key: value for key, value in keys.items() if value != FULL_SPEED}
 
 
 def _host(plan: Plan, host: Host) -> dict[str, Any]:

@@ -8,10 +8,11 @@ switches that a packet crosses; the number of a way among those of its pair is t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, field
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 MAX_INDEX = 256
 """A uSID has eight bits for the number of a switch in its tier, and of a host below its T0."""
@@ -54,6 +55,36 @@ class Cable(NamedTuple):
     lower: SwitchPlace
     upper: SwitchPlace
     share: float = 1.0
+
+
+def number(description: str, example: object, usual: Any = MISSING) -> Any:
+    """A key of a family, as a field of its dataclass: what it is for people, one value, and what it is if left out."""
+    return field(default=usual, metadata={"description": description, "example": example})
+
+
+def within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
+    """Raises ShapeError for a value outside these limits; `why` says where they come from."""
+    if not low <= value <= high:
+        reason = f" ({why})" if why else ""
+        raise ShapeError(field, f"{shown(value)} is outside {shown(low)}..{shown(high)}{reason}")
+
+
+FULL_SPEED = (1.0,)
+"""Of links whose port rate no key of the family lowers."""
+
+
+def speeds(field: str, shares: Sequence[float]) -> None:
+    """Raises ShapeError unless these are shares of a port rate, which are repeated over some switches."""
+    if not shares:
+        raise ShapeError(field, "needs at least one share of the port rate, such as 50 %")
+    for share in shares:
+        if not 0 < share <= 1:
+            raise ShapeError(field, f"{share:.0%} of the port rate; write more than 0 and at most 100 %")
+
+
+def speed_of(shares: Sequence[float], number: int) -> float:
+    """The share of the port rate that the links of a switch have, by its number."""
+    return shares[number % len(shares)]
 
 
 class Family(ABC):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from mrc_testbed.topos.graph import Family, ShapeError
+from mrc_testbed.topos.graph import Family, within
 from mrc_testbed.topos.units import rate_text, time_text
 
 MAX_PLANES = 16
@@ -108,10 +107,3 @@ def burst_bytes(rate_bps: int) -> int:
     """Burst of a shaper: two packets, or what the link carries in a millisecond, because a late timer would otherwise
     cost rate."""
     return max(2 * WIRE_BYTES, rate_bps // 8000)
-
-
-def within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
-    """Raises ShapeError for a value outside these limits; `why` says where they come from."""
-    if not low <= value <= high:
-        reason = f" ({why})" if why else ""
-        raise ShapeError(field, f"{shown(value)} is outside {shown(low)}..{shown(high)}{reason}")

@@ -14,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
 from mrc_testbed.topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.usid import PathId
+from tests.small_families import every
 
 BLOCK_BITS, UID_BITS, MAX_HOPS = 32, 16, 16
 
@@ -100,11 +103,10 @@ def check(walker: Walker, src: Host, dst: Host, path_id: PathId, inner: str) -> 
     assert passed == walker.plan.links_on_path(src, dst, path_id)
 
 
-small = st.integers(1, 3)
-small_shapes = st.tuples(small, small, small, st.integers(2, 3)).map(lambda sizes: clos2_shape(*sizes, 10**8, 0))
+small_shapes = st.builds(Shape, st.integers(1, 2), every, st.just(10**8), st.just(0))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(small_shapes)
 def test_every_path_of_a_small_fabric_arrives(shape: Shape) -> None:
     plan = build_plan(shape)
@@ -117,11 +119,18 @@ def test_every_path_of_a_small_fabric_arrives(shape: Shape) -> None:
                 assert walker.send(src.name, dst.address)[0] == dst.name
 
 
-@pytest.mark.parametrize(
-    "sizes", [(16, 2, 256, 1), (16, 2, 2, 16), (1, 256, 3, 1), (4, 2, 4, 4), (16, 16, 16, 1), (2, 1, 0, 256)]
-)
-def test_the_paths_between_the_far_ends_of_a_big_fabric_arrive(sizes: tuple[int, int, int, int]) -> None:
-    plan = build_plan(clos2_shape(*sizes, 10**8, 0))
+TWO_TIERS = [(16, 2, 256, 1), (16, 2, 2, 16), (1, 256, 3, 1), (4, 2, 4, 4), (16, 16, 16, 1), (2, 1, 0, 256)]
+BIG = [
+    *(clos2_shape(*sizes, 10**8, 0) for sizes in TWO_TIERS),
+    Shape(2, Clos3(pods=4, t0=2, t1=4, t2=256, hosts_per_t0=4), 10**8, 0),
+    Shape(16, Clos3(pods=128, t0=2, t1=2, t2=2, hosts_per_t0=1), 10**8, 0),
+    Shape(4, Rail(rails=8, nodes=16, spine=16, segments=4), 10**8, 0),
+]
+
+
+@pytest.mark.parametrize("shape", BIG, ids=lambda shape: f"{shape.planes}-{shape.family.word}-{shape.family.tiers}")
+def test_the_paths_between_the_far_ends_of_a_big_fabric_arrive(shape: Shape) -> None:
+    plan = build_plan(shape)
     walker = Walker(plan)
     for src, dst in ((plan.hosts[0], plan.hosts[-1]), (plan.hosts[-1], plan.hosts[0])):
         for path in plan.paths(src, dst):

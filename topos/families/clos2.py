@@ -6,8 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mrc_testbed.topos.graph import MAX_INDEX, Cable, Family, ShapeError, SwitchPlace, Way, places_of
-from mrc_testbed.topos.shape import Shape, within
+from mrc_testbed.topos.graph import (
+    FULL_SPEED,
+    MAX_INDEX,
+    Cable,
+    Family,
+    ShapeError,
+    SwitchPlace,
+    Way,
+    number,
+    places_of,
+    speed_of,
+    speeds,
+    within,
+)
+from mrc_testbed.topos.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -16,14 +29,18 @@ class Clos2(Family):
 
     word: ClassVar[str] = "clos2"
 
-    t0_groups: int
-    t1: int
-    hosts_per_t0: int
+    t0_groups: int = number("T0 switches of a plane", 2)
+    t1: int = number("T1 switches of a plane", 4)
+    hosts_per_t0: int = number("hosts below each T0", 4)
+    t1_speed: tuple[float, ...] = number(
+        "rate of the links of a T1, a share of `port_rate`; a list is repeated over the T1s", "50 %", FULL_SPEED
+    )
 
     def __post_init__(self) -> None:
         within("t0_groups", self.t0_groups, 1, MAX_INDEX, "a uSID has 8 bits for the T0 index")
         within("t1", self.t1, 0, MAX_INDEX, "a uSID has 8 bits for the T1 index")
         within("hosts_per_t0", self.hosts_per_t0, 1, MAX_INDEX, "a uSID has 8 bits for the host downlink")
+        speeds("t1_speed", self.t1_speed)
         if self.t0_groups > 1 and self.t1 == 0:
             raise ShapeError("t1", "must be at least 1 where there is more than one T0 group")
         if self.hosts < 2:
@@ -46,7 +63,7 @@ class Clos2(Family):
         """As of `Family`: each T0 to all T1s."""
         for group in range(self.t0_groups):
             for t1 in range(self.t1):
-                yield Cable(SwitchPlace(0, group), SwitchPlace(1, t1))
+                yield Cable(SwitchPlace(0, group), SwitchPlace(1, t1), speed_of(self.t1_speed, t1))
 
     def ways(self, source: int, target: int) -> Iterator[Way]:
         """As of `Family`: one over each T1."""
