@@ -28,6 +28,7 @@ from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.tables import routes_of
 
 SHAPE = clos2_shape(planes=4, t0_groups=4, t1=4, hosts_per_t0=8, port_rate_bps=25_000_000, rtt_ns=20_000_000)
 UP_TARGET = 4.0
@@ -104,7 +105,7 @@ def compare(rounds: int) -> int:
     for _ in range(rounds):
         for name, build in sides.items():
             times[name].append(measure(build, plan))
-    routes = sum(1 for node in plan.node_names for _ in plan.routes(node))
+    routes = sum(1 for node in plan.node_names for _ in routes_of(plan, node))
     print(f"{len(plan.node_names)} nodes, {len(plan.links)} shaped links, {routes} routes (ours), {rounds} rounds")
     print(f"{'median seconds':16} {'up':>8} {'down':>8}")
     medians = {name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in times.items()}

@@ -29,7 +29,9 @@ from mrc_testbed.testbed.fabric.delay import DelayStats, KernelDelay
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import SID_DEVICE, Host, Plan, build_plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import SID_DEVICE
 from mrc_testbed.topos.shape import Shape
 
 LOADS_PPS = (1_600, 4_500, 12_000)

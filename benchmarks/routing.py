@@ -33,7 +33,8 @@ from mrc_testbed.testbed.fabric.sandbox import network_of, run_isolated
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 
 RUNS = 10

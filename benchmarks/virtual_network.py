@@ -23,7 +23,8 @@ from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Host, build_plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import build_plan
 
 SHAPE = clos2_shape(planes=4, t0_groups=2, t1=8, hosts_per_t0=4, port_rate_bps=100_000_000_000, rtt_ns=10_000)
 PACKET_NS = 340

@@ -7,7 +7,8 @@ from typing import Any
 
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.graph import FULL_SPEED
-from mrc_testbed.topos.plan import Host, Interface, Link, Plan, Switch
+from mrc_testbed.topos.nodes import Host, Interface, Link, Switch
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
 
 

@@ -1,6 +1,7 @@
-"""Shape -> Plan: every name, number, address, link and route of the fabric, as data.
+"""Shape -> Plan: every name, number, address, link and path of the fabric, as data.
 
-A Plan is what the kernel must hold; `mrc_testbed.testbed.fabric` writes it and reads it back.
+A Plan is what the kernel must hold, with the routes of `mrc_testbed.topos.tables`; `mrc_testbed.testbed.fabric` writes
+both and reads them back.
 """
 
 from __future__ import annotations
@@ -8,178 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum, StrEnum
 from functools import cached_property
-from ipaddress import IPv6Address
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from mrc_testbed.topos import names, plain, usid
 from mrc_testbed.topos.graph import Cable, SwitchPlace, Way
+from mrc_testbed.topos.nodes import FIRST_IFINDEX, Host, Interface, Link, Path, Switch
+from mrc_testbed.topos.routes import Carries, Routing
 from mrc_testbed.topos.shape import Shape
-
-SID_DEVICE = "sid0"
-"""The device of uSID routes. It never goes down; on `lo` the kernel would turn them into reject routes."""
-FIRST_IFINDEX = 1000
-FIRST_UDP_PORT = 0xC000
-UDP_PORTS = 0x3F00
-_LINK_LOCAL = 0xFE80 << 112
-
-
-class Routing(StrEnum):
-    """Who chooses the path of a packet. The values are the words of the scenario key `routing`."""
-
-    SRV6 = "srv6"
-    """The sender: the packet's address lists the switches."""
-    ECMP_STATIC = "ecmp-static"
-    """Each switch, by a hash of the packet over all its next hops, which never change but with its own ports."""
-    BGP = "bgp"
-    """Switches tell each other by BGP what they reach: hosts, whose packets they hash over all next hops found, or each
-    other, where the sender chooses the path."""
-
-
-class Carries(StrEnum):
-    """What BGP carries between switches. The values are the words of the scenario key `bgp.carries`."""
-
-    HOSTS = "hosts"
-    """Routes to the plain addresses of hosts."""
-    LOCATORS = "locators"
-    """Routes to the uSIDs of switches: where the next one on a packet's list is, each switch has learned."""
-
-
-class RouteKind(Enum):
-    """The kind of a route in the kernel."""
-
-    END = "End"
-    """Shift the uSID list and look up the new address (a switch's own uSID)."""
-    DT6 = "End.DT6"
-    """Remove the outer header (a host's own uSID)."""
-    VIA = "via"
-    """Plain next hop towards a neighbour's uSID."""
-    ENCAP = "encap"
-    """Add the outer header with a path's uSID list."""
-    LOCAL = "local"
-    """Accept a whole prefix as local."""
-    MULTIPATH = "multipath"
-    """One of several next hops, by a hash of the packet."""
-    BLACKHOLE = "blackhole"
-    """Throw away what no longer route covers."""
-
-
-@dataclass(frozen=True, slots=True)
-class NextHop:
-    """A neighbour, and the port towards it."""
-
-    gateway: str
-    device: str
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One route. `target` is the gateway (VIA) or the outer address (ENCAP), else empty.
-
-    `hops`: the next hops of MULTIPATH, whose `device` is empty. `source`: the address that packets of this node itself
-    get, where the route says so.
-    """
-
-    kind: RouteKind
-    prefix: str
-    device: str
-    target: str = ""
-    source: str = ""
-    hops: tuple[NextHop, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """One end of a link. `ifindex` is unique in the whole fabric; `mac` and `link_local` derive from it."""
-
-    node: str
-    name: str
-    ifindex: int
-
-    @property
-    def mac(self) -> str:
-        """Locally administered, unicast, ifindex in the last four bytes."""
-        return "02:00:" + self.ifindex.to_bytes(4, "big").hex(":")
-
-    @property
-    def link_local(self) -> str:
-        """The next-hop address for neighbours; the interface need not hold it, because the neighbour entry is
-        static."""
-        return str(IPv6Address(_LINK_LOCAL | self.ifindex))
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link. `near` is the end closer to the hosts, `far` the other; `rate_bps` is that of each way."""
-
-    name: str
-    plane: int
-    near: Interface
-    far: Interface
-    rate_bps: int
-
-    @property
-    def ends(self) -> tuple[Interface, Interface]:
-        """Both ends, the nearer first."""
-        return self.near, self.far
-
-    @property
-    def is_host_link(self) -> bool:
-        """True for a NIC port, False for a link between switches."""
-        return names.parse_host(self.near.node) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A host: number `index` of the fabric, on downlink `downlink` of the T0s of group `group`."""
-
-    name: str
-    index: int
-    group: int
-    downlink: int
-
-    @property
-    def udp_port(self) -> int:
-        """The source port of its data socket: EV[15:0]."""
-        return FIRST_UDP_PORT + self.index % UDP_PORTS
-
-    @property
-    def address(self) -> str:
-        """The address outside the EV scheme."""
-        return usid.plain_address(self.index)
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A switch of a plane: `tier` 0 (T0, `index` = group) or above, and its number in that tier."""
-
-    name: str
-    tier: int
-    plane: int
-    index: int
-
-    @property
-    def usid(self) -> int:
-        """Its 16-bit uSID."""
-        return usid.switch_usid(self.plane, self.place)
-
-    @property
-    def place(self) -> SwitchPlace:
-        """The same in every plane."""
-        return SwitchPlace(self.tier, self.index)
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """One path between two hosts: its EV half, its switches, the destination of the sender (inner), its uSID list
-    (outer)."""
-
-    id: usid.PathId
-    way: Way
-    inner: str
-    outer: str
 
 
 @dataclass(frozen=True)
@@ -342,57 +180,6 @@ class Plan:
         """The same fabric with encap routes between these hosts alone: their number grows with the square of hosts."""
         return replace(self, talking=frozenset(pair for a, b in pairs for pair in ((a, b), (b, a))))
 
-    def routes(self, node: str) -> Iterator[Route]:
-        """Every route of `node` under `routing` that is written, not learned."""
-        host = self.host_by_name.get(node)
-        if self.by_usid:
-            yield from self._switch_routes(self.switch_by_name[node]) if host is None else self._host_routes(host)
-        if self.has_plain_addresses:
-            switches = self.switch_by_name
-            yield from self._plain_switch_routes(switches[node]) if host is None else self._plain_host_routes(host)
-
-    def _plain_host_routes(self, host: Host) -> Iterator[Route]:
-        for (own, peer), (plane, address) in zip(self.ports[host.name], self.host_ports(host), strict=True):
-            yield Route(RouteKind.VIA, plain.plane_prefix(plane), own.name, peer.link_local, source=address)
-
-    def _plain_switch_routes(self, switch: Switch) -> Iterator[Route]:
-        for own, peer in self.ports[switch.name]:
-            host = self.host_by_name.get(peer.node)
-            if host is not None:
-                address = plain.host_address(switch.plane, host.group, host.downlink)
-                yield Route(RouteKind.VIA, f"{address}/128", own.name, peer.link_local)
-        yield from self._unlearned(switch) if self.learns else self._hashed_routes(switch)
-
-    def _unlearned(self, switch: Switch) -> Iterator[Route]:
-        # What BGP has no route for is thrown away without a message. A T0 may announce its own group whole.
-        yield Route(RouteKind.BLACKHOLE, plain.plane_prefix(switch.plane), "lo")
-        if switch.tier == 0:
-            yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
-
-    def _hashed_routes(self, switch: Switch) -> Iterator[Route]:
-        towards = self.next_places(switch.place)
-        used = {place for places in towards.values() for place in places} if switch.tier == 0 else ()
-        above = tuple(place for place in self._beside(switch.place) if place in used)
-        for group, places in towards.items():
-            if places != above:
-                yield self._toward(switch, plain.group_prefix(switch.plane, group), places)
-        if above and above in towards.values():
-            # Packets to a host of its own that is cut off would go up, come down again, and up: until their hops end.
-            yield Route(RouteKind.BLACKHOLE, plain.group_prefix(switch.plane, switch.index), "lo")
-            hops = tuple(self._hop(switch, place) for place in above)
-            yield Route(RouteKind.MULTIPATH, plain.plane_prefix(switch.plane), "", hops=hops)
-
-    def _toward(self, switch: Switch, prefix: str, places: tuple[SwitchPlace, ...]) -> Route:
-        hops = tuple(self._hop(switch, place) for place in places)
-        if len(hops) > 1:
-            return Route(RouteKind.MULTIPATH, prefix, "", hops=hops)
-        return Route(RouteKind.VIA, prefix, hops[0].device, hops[0].gateway)
-
-    def _hop(self, switch: Switch, place: SwitchPlace) -> NextHop:
-        link = self.link_between(switch.name, names.switch_name(switch.plane, *place))
-        own, peer = link.ends if link.near.node == switch.name else link.ends[::-1]
-        return NextHop(peer.link_local, own.name)
-
     def next_places(self, place: SwitchPlace) -> dict[int, tuple[SwitchPlace, ...]]:
         """By T0 group, the switches that come next on the ways over this one, in the order of its ports: what it
         hashes over. A group that no way over it leads to is left out."""
@@ -409,40 +196,13 @@ class Plan:
         return {
             place: {group: tuple(each for each in beside if each in towards[group]) for group in sorted(towards)}
             for place, towards in found.items()
-            for beside in [self._beside(place)]
+            for beside in [self.beside(place)]
         }
 
-    def _beside(self, place: SwitchPlace) -> list[SwitchPlace]:
+    def beside(self, place: SwitchPlace) -> list[SwitchPlace]:
         """The switches that a switch is linked to, in the order of its ports."""
         ports = self.ports[names.switch_name(0, *place)]
         return [self.switch_by_name[peer.node].place for _, peer in ports if peer.node in self.switch_by_name]
-
-    def _switch_routes(self, switch: Switch) -> Iterator[Route]:
-        yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)
-        for own, peer in self.ports[switch.name]:
-            if not (self.learns_locators and self.speaks_bgp(own, peer)):
-                locator = usid.locator(self._usid_of(peer.node, switch.plane))
-                yield Route(RouteKind.VIA, locator, own.name, peer.link_local)
-
-    def _usid_of(self, node: str, plane: int) -> int:
-        host = self.host_by_name.get(node)
-        if host is None:
-            return self.switch_by_name[node].usid
-        return usid.usid(usid.TIER_HOST, plane, host.downlink)
-
-    def _host_routes(self, host: Host) -> Iterator[Route]:
-        yield Route(RouteKind.LOCAL, usid.host_prefix(host.index), "lo")
-        for own, peer in self.ports[host.name]:
-            switch = self.switch_by_name[peer.node]
-            own_usid = usid.usid(usid.TIER_HOST, switch.plane, host.downlink)
-            yield Route(RouteKind.VIA, usid.locator(switch.usid), own.name, peer.link_local)
-            yield Route(RouteKind.DT6, usid.locator(own_usid), SID_DEVICE)
-        for dst in self.hosts:
-            if dst is not host and (self.talking is None or (host.index, dst.index) in self.talking):
-                paths = self.paths(host, dst)
-                yield Route(RouteKind.ENCAP, f"{dst.address}/128", SID_DEVICE, paths[0].outer)
-                for path in paths:
-                    yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
 
 
 def build_plan(

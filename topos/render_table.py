@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from mrc_testbed.topos import plain, usid
 from mrc_testbed.topos.budget import count_routes
-from mrc_testbed.topos.plan import Plan, Routing
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import Routing
+from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
 WIDTH = 100
@@ -40,7 +42,7 @@ def _counts(plan: Plan) -> Iterator[tuple[str, str]]:
 def _routes(plan: Plan) -> int:
     if plan.routing is Routing.SRV6:
         return count_routes(plan.shape)
-    return sum(1 for node in plan.node_names for _ in plan.routes(node))
+    return sum(1 for node in plan.node_names for _ in routes_of(plan, node))
 
 
 def _rates(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 Figures = Mapping[str, int]
 Ports = Mapping[tuple[str, str], Figures]

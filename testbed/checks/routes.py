@@ -11,7 +11,7 @@ from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
 from mrc_testbed.testbed.expect import Window
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 STATIC = "switches learn no routes"
 NOT_HEALED = "it was not healed"

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import Outage, outages
 from mrc_testbed.testbed.scenario import Effect
-from mrc_testbed.topos.plan import Link
+from mrc_testbed.topos.nodes import Link
 
 MOST_IDLE_BYTES = 1000
 """More than kernels say to their neighbours on a link without traffic, and less than a packet of data."""

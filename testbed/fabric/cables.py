@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.fabric import commands
 from mrc_testbed.testbed.fabric.batch import IP, query, run_batch
-from mrc_testbed.topos.plan import Interface, Link, Plan
+from mrc_testbed.topos.nodes import Interface, Link
+from mrc_testbed.topos.plan import Plan
 
 
 class Cables:

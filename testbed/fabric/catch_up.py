@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 
 PERIOD_NS = 50_000_000
 """How often ports are looked at."""

@@ -18,8 +18,11 @@ from mrc_testbed.testbed.switching.options import (
     queue_bytes,
 )
 from mrc_testbed.topos import names, plain, usid
-from mrc_testbed.topos.plan import SID_DEVICE, Host, Interface, Plan, Route, RouteKind
+from mrc_testbed.topos.nodes import Host, Interface
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import SID_DEVICE, Route, RouteKind
 from mrc_testbed.topos.shape import WIRE_BYTES, Shape, burst_bytes
+from mrc_testbed.topos.tables import routes_of
 
 MTU = 9000
 CLASS_CONTROL = "1:10"
@@ -63,7 +66,7 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
         yield from _address_lines(plan, host, options)
     for own, peer in plan.ports[node]:
         yield from _port_up(plan, own, peer)
-    for route in plan.routes(node):
+    for route in routes_of(plan, node):
         yield route_line(route)
 
 
@@ -124,7 +127,7 @@ def _restored(
         if own.name in up:
             yield from _port_up(plan, own, peer)
             yield from _port_addresses(plan, own, peer)
-    for route in plan.routes(node):
+    for route in routes_of(plan, node):
         if route.device in up or route.kind in kinds:
             yield route_line(route)
         elif any(hop.device in up for hop in route.hops):
@@ -135,7 +138,7 @@ def switch_wipe_lines(plan: Plan, switch: str) -> Iterator[str]:
     """A switch that lost power: no ports, no table (the kernel drops the routes of a port that goes down)."""
     for own, _ in plan.ports[switch]:
         yield f"link set dev {own.name} down"
-    for route in plan.routes(switch):
+    for route in routes_of(plan, switch):
         if route.kind in PORTLESS:
             yield f"route del {_type_of(route)}{route.prefix} dev {route.device}"
 

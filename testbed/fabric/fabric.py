@@ -32,7 +32,8 @@ from mrc_testbed.testbed.switching.expected import Expected, Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, as_seen_by_program
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.fabric.live import LivePorts

@@ -16,7 +16,8 @@ from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
 from mrc_testbed.testbed.fabric.node_shell import NodeShell
 from mrc_testbed.testbed.fabric.privileges import refusal
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 SHELL_OF = "mininet:"
 """The last argument of a node's shell is this and the node's name."""

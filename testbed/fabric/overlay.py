@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.fabric.batch import IP, IP4, run_batch, run_batches
 from mrc_testbed.testbed.fabric.sandbox import OWN_NAMES, network_of
+from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.overlay import (
     DEVICE,
     MANAGEMENT,
@@ -19,7 +20,6 @@ from mrc_testbed.topos.overlay import (
     management,
     names,
 )
-from mrc_testbed.topos.plan import Host
 
 LEAST_RTO_MS = 200
 """Linux's own."""

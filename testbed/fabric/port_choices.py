@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from mrc_testbed.testbed.fabric.port_maps import CHOICE, SharedArray
 from mrc_testbed.testbed.switching.adaptive import Looks
-from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan
+from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
+from mrc_testbed.topos.plan import Plan
 
 _NS_BITS = 8 * 10**9
 _BANDS = struct.Struct("3Q")

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.switching.classes import DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
 from mrc_testbed.testbed.switching.port_rules import RULE, RULES, PortRule
 from mrc_testbed.testbed.switching.thresholds import PortLevels
-from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface
+from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")

@@ -31,7 +31,8 @@ from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import RuleTable
 from mrc_testbed.topos import names
-from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Plan
+from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
+from mrc_testbed.topos.plan import Plan
 
 SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""

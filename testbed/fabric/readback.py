@@ -22,7 +22,9 @@ from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.overlay import MANAGEMENT
-from mrc_testbed.topos.plan import SID_DEVICE, NextHop, Plan, Route, RouteKind
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import SID_DEVICE, NextHop, Route, RouteKind
+from mrc_testbed.topos.tables import routes_of
 
 Rows = dict[str, set[PortRow]]
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
@@ -88,7 +90,7 @@ def _but_unplanned(expected: Expected, what: str, rows: Rows) -> Rows:
 
 def fib_size(plan: Plan, pids: dict[str, int], node: str) -> int:
     """How many of the plan's routes a node holds now: 0 for a switch that lost its table."""
-    wanted = {row for route in plan.routes(node) for row in _wanted_rows(route)}
+    wanted = {row for route in routes_of(plan, node) for row in _wanted_rows(route)}
     return len(wanted & _routes_held({node: pids[node]})[node])
 
 
@@ -110,7 +112,7 @@ def _routes_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tu
 
 def _routes_left(expected: Expected, node: str) -> Iterator[Route]:
     devices = _dead_ports(expected, node)
-    for route in expected.plan.routes(node):
+    for route in routes_of(expected.plan, node):
         if route.device not in devices and not (route.kind in PORTLESS and node in expected.off):
             yield without_hops(route, devices)
 

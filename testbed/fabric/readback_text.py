@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.topos import usid
-from mrc_testbed.topos.plan import Route, RouteKind
+from mrc_testbed.topos.routes import Route, RouteKind
 
 _TAIL = "metric 1024 pref medium"
 """What the kernel adds to a route of ours."""

@@ -16,7 +16,7 @@ from math import ceil
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.switching.ring import CAPTURED_PER_DATA, KERNEL, STATUS_OFFSET, USER, stored_bytes, used_bytes
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 _SOL_PACKET = 263

@@ -11,7 +11,8 @@ from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
 from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.switching.port_rules import RuleHandle
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 T = TypeVar("T", bound=Hashable)
 LinesByNode = Mapping[str, Iterable[str]]

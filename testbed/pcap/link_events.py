@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mrc_testbed.testbed.checks.events import ASSUMED_BAD, EvChange, PortChange
 from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
 from mrc_testbed.testbed.checks.recovery import path_links
-from mrc_testbed.topos.plan import Link
+from mrc_testbed.topos.nodes import Link
 
 _DONE = {"inject": "begins", "heal": "has healed"}
 

@@ -8,7 +8,7 @@ from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.transports.base import SoftwareTimer
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 
 def transport_words(scenario: Scenario) -> str:

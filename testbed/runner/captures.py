@@ -15,7 +15,7 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.clocks import Clocks
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 
 
 class PortTap(Protocol):

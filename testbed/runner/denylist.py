@@ -10,7 +10,8 @@ from mrc_testbed.testbed.runner.setup import peers_of
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, parse_paths
 from mrc_testbed.testbed.workloads.job import JobPlan
-from mrc_testbed.topos.plan import Host, Plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan
 
 _ANSWER_S = 5
 """A daemon answers in milliseconds; the loop runs meanwhile."""

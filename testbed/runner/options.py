@@ -23,7 +23,7 @@ from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.transports.base import Sockets
 from mrc_testbed.testbed.transports.tcp import TcpSettings
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 _FILES_PER_DAEMON = 20
 _FILES_PER_CAPTURE = 8

@@ -12,7 +12,8 @@ from mrc_testbed.testbed.scenario.model.evs import ev_ids, evs_a_plane
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
-from mrc_testbed.topos.plan import Host, Plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.units import plural
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.topos.plan import Host, Plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan
 
 SEED_FILE = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
 _IPV6 = "/proc/sys/net/ipv6"

@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.topos import plain
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 RULE = struct.Struct("6IQ")
 """A rule in the program's layout (bpf/port.bpf.c)."""

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from mrc_testbed.testbed.expect.vocabulary import Known
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds
 from mrc_testbed.topos.cost import Cost
-from mrc_testbed.topos.plan import Host, Plan, Routing
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.usid import PathId
 
 

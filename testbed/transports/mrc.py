@@ -7,7 +7,7 @@ from typing import Any
 
 from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, Sockets, Transport
 from mrc_testbed.topos.cost import STANDARD_COST
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import HEADER_BYTES
 
 LOST_PREFIX = "lost_"

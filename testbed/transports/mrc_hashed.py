@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from mrc_testbed.testbed.transports.base import Chooser, Sockets
 from mrc_testbed.testbed.transports.mrc import MRC
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import HEADER_BYTES
 
 _OUTER_HEADER_BYTES = 40

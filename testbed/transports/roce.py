@@ -33,7 +33,7 @@ from mrc_testbed.testbed.transports.base import (
     Transport,
 )
 from mrc_testbed.topos.cost import Cost
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 IB_TIMER_NS = 4096
 """Unit of the InfiniBand timeout: it lasts 4.096 us x 2^timeout."""

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.scenario.text.fields import MAX_QPS, Model, Whole, give
 from mrc_testbed.testbed.scenario.text.fields import PositiveDuration as Positive
 from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, PortNeeds, SoftwareTimer, TimeWords, Transport
 from mrc_testbed.topos.cost import Cost
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 LEAST_RTO_MIN_NS, MOST_RTO_MIN_NS = 1_000_000, 120_000_000_000
 """Of `tcp.rto_min`. The most is Linux's TCP_RTO_MAX."""

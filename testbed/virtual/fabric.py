@@ -35,7 +35,8 @@ from mrc_testbed.testbed.virtual.rules import ActiveRule
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 HearCarrier = Callable[[int, bool], None]
 """Told of a plane on which the host's port has lost (False) or found its carrier."""

@@ -14,7 +14,8 @@ from mrc_testbed.hosts.rc.wire import UDP_PORT
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import usid
-from mrc_testbed.topos.plan import Interface, Plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan
 
 _ETHERNET = Struct(">6s6sH")
 _IPV6 = Struct(">IH34s")

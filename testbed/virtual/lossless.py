@@ -24,7 +24,7 @@ from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 
 FRAME_BYTES = 64
 """A PAUSE frame is the shortest one of Ethernet."""

@@ -9,7 +9,7 @@ from mrc_testbed.testbed.switching.options import NIC_QUEUE_PACKETS
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.ways import Ways
-from mrc_testbed.topos.plan import Host
+from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 _QUEUE_BYTES = NIC_QUEUE_PACKETS * WIRE_BYTES

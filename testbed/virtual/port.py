@@ -25,7 +25,7 @@ from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 
 BYTES_AT = CLASSES * VERDICTS
 """Where in a row of counts the bytes stand."""

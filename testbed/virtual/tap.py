@@ -9,7 +9,7 @@ from mrc_testbed.testbed.switching.ring import RingPacket, block_of
 from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.testbed.virtual.packet import VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 
 _BLOCK_PACKETS = 64
 _RETIRE_NS = 100_000_000

@@ -13,7 +13,8 @@ from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import names, plain, usid
-from mrc_testbed.topos.plan import Host, Interface, Plan
+from mrc_testbed.topos.nodes import Host, Interface
+from mrc_testbed.topos.plan import Plan
 
 if TYPE_CHECKING:
     from mrc_testbed.hosts import udp

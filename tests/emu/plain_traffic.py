@@ -15,7 +15,8 @@ from mrc_testbed.testbed.runner.books import port_books
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
 from tests.port_cases import rc_packet

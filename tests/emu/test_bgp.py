@@ -18,7 +18,8 @@ from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from tests.emu.conftest import isolated
 from tests.emu.port_stage import options as options
 from tests.emu.test_sandbox import await_gone, members
@@ -142,7 +143,8 @@ from dataclasses import replace
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.families.clos2 import clos2_shape
 
 shape = clos2_shape(1, 2, 2, 1, 25_000_000, 0)

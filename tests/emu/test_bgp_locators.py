@@ -14,7 +14,9 @@ import pytest
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
-from mrc_testbed.topos.plan import Carries, Path, Routing, build_plan
+from mrc_testbed.topos.nodes import Path
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Carries, Routing
 from tests.emu.conftest import isolated
 from tests.emu.port_stage import options as options
 from tests.emu.test_bgp import FAR, SHAPE

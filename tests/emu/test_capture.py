@@ -21,7 +21,7 @@ from mrc_testbed.testbed.switching.ring import packets_of
 from mrc_testbed.testbed.wireview.capture import CaptureReader
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.packet import Packet, parse
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 from tests.documented import undocumented
 from tests.emu.conftest import isolated
 from tests.emu.runs import Run, wait_for

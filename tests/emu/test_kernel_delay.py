@@ -21,7 +21,8 @@ from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Host, build_plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import build_plan
 from tests.emu.conftest import isolated, with_fabric
 
 SHAPE = clos2_shape(planes=1, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=40_000_000)

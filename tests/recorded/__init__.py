@@ -15,7 +15,8 @@ from typing import Any
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 
 FOLDER = Path(__file__).parent
 SHAPE = clos2_shape(planes=2, t0_groups=1, t1=0, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000)

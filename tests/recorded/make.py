@@ -24,7 +24,7 @@ from mrc_testbed.testbed.fabric import batch, capabilities, counters, readback
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import network_of, open_of, run_isolated
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.captures import CONTROL_CLASS, DATA_CLASS, every_vector, pcap
 from tests.recorded import FOLDER, PLAN, PLANS, SHAPE
 from tests.tshark import fields_text

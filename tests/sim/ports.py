@@ -9,7 +9,8 @@ from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseTh
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.topos import names, usid
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 
 UDP_PORT = 4791
 BOUNDLESS = PortThresholds(1000, 1000, 1000, 1000, 1000)

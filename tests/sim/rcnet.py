@@ -8,7 +8,7 @@ from mrc_testbed.hosts.rc.config import RcConfig
 from mrc_testbed.hosts.rc.endpoint import RcEndpoint
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.thresholds import PortThresholds
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.sim.ports import UDP_PORT
 from tests.sim.simnet import RATE, Net
 

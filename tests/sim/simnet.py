@@ -19,7 +19,7 @@ from mrc_testbed.hosts.mrc.endpoint import Endpoint
 from mrc_testbed.hosts.mrc.events import EvChanged, PlaneChanged, PortChanged
 from mrc_testbed.hosts.mrc.plugins import NO_PLUGINS
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.sim.ports import TwoGroups
 
 MS = 1_000_000

@@ -26,7 +26,8 @@ from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import NextHop, Plan, Routing, build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import NextHop, Routing
 
 PLAN = build_plan(clos2_shape(1, 2, 2, 2, 25_000_000, 0), Routing.BGP)
 WITH_BFD = FabricOptions("dummy", "none", "port program", bgp=BgpOptions(1, 3, 300, 3, "racks"))

@@ -20,8 +20,10 @@ from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos import names, usid
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Carries, NextHop, Plan, Route, RouteKind, Routing, build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.render_table import table
+from mrc_testbed.topos.routes import Carries, NextHop, Route, RouteKind, Routing
+from mrc_testbed.topos.tables import routes_of
 
 SHAPE = clos2_shape(1, 2, 3, 1, 25_000_000, 0)
 STATIC = build_plan(SHAPE)
@@ -33,7 +35,7 @@ FAR = "p0-t0-1:p0-t1-2"
 
 
 def held(plan: Plan, node: str, *kinds: RouteKind) -> set[str]:
-    return {route.prefix for route in plan.routes(node) if route.kind in kinds}
+    return {route.prefix for route in routes_of(plan, node) if route.kind in kinds}
 
 
 def locator(plan: Plan, switch: str) -> str:
@@ -50,7 +52,7 @@ def ways(plan: Plan, node: str, to: str, bgp: BgpOptions, *lost: str) -> list[st
 def test_beside_static_usids_bgp_carries_plain_addresses() -> None:
     """All that MRC uses is there as it was."""
     for node in STATIC.node_names:
-        assert list(STATIC.routes(node)) == list(HOSTS.routes(node))[: len(list(STATIC.routes(node)))]
+        assert list(routes_of(STATIC, node)) == list(routes_of(HOSTS, node))[: len(list(routes_of(STATIC, node)))]
     assert "fd00:1::1/128" in held(HOSTS, "p0-t0-0", RouteKind.VIA)
     assert "fd00:1::/48" in held(HOSTS, "h0", RouteKind.VIA)
     assert [route.prefix for route in learned_routes(HOSTS, "p0-t0-0", BgpOptions())] == ["fd00:1:0:1::1/128"]
@@ -62,7 +64,7 @@ def test_beside_static_usids_bgp_carries_plain_addresses() -> None:
 def test_learned_usids_are_not_written_but_for_ends_and_hosts() -> None:
     assert held(LOCATORS, "p0-t1-0", *RouteKind) == {locator(LOCATORS, "p0-t1-0")}
     assert held(LOCATORS, "p0-t0-0", RouteKind.VIA) == {"fcbb:bb00:d000::/48"}
-    assert list(LOCATORS.routes("h0")) == list(STATIC.routes("h0"))
+    assert list(routes_of(LOCATORS, "h0")) == list(routes_of(STATIC, "h0"))
     assert not LOCATORS.has_plain_addresses
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Host, Interface, Plan, build_plan
+from mrc_testbed.topos.nodes import Host, Interface
+from mrc_testbed.topos.plan import Plan, build_plan
 
 pytestmark = pytest.mark.slow
 

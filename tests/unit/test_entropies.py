@@ -14,7 +14,7 @@ from mrc_testbed.testbed.runner.setup import configuration, probe_round_ns
 from mrc_testbed.testbed.runner.virtual_world import virtual_options
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.virtual import ways
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.hashed import SCENARIO
 from tests.unit.test_virtual_ecmp import SHAPE
 from tests.unit.virtual_stage import ROCE_PORT, Stage

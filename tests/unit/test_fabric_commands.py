@@ -8,7 +8,8 @@ import pytest
 from mrc_testbed.testbed.fabric import commands
 from mrc_testbed.testbed.switching.options import FabricOptions, bdp_bytes, queue_bytes
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 Delay = Literal["netem", "endpoint", "nfqueue", "none"]

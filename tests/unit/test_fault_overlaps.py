@@ -16,7 +16,8 @@ from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import heal, inject
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
-from mrc_testbed.topos.plan import Interface, Plan, build_plan
+from mrc_testbed.topos.nodes import Interface
+from mrc_testbed.topos.plan import Plan, build_plan
 
 HEAD = """
 name: small

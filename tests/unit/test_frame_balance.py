@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks, frame_gaps
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Host, Plan, build_plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan, build_plan
 
 PLAN = build_plan(clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=20_000_000))
 CORE = "p0-t0-0:p0-t1-1"

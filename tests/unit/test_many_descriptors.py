@@ -16,7 +16,8 @@ from mrc_testbed.testbed.fabric.bgp.watch import RouteWatch
 from mrc_testbed.testbed.fabric.forker import Child
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import NextHop, Route, RouteKind, Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import NextHop, Route, RouteKind, Routing
 
 MOST_OF_SELECT = 1024
 PLAN = build_plan(clos2_shape(1, 1, 1, 2, 25_000_000, 0), Routing.BGP)

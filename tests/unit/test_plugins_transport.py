@@ -10,7 +10,7 @@ from mrc_testbed.api import load_run
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode, ScenarioError
 from mrc_testbed.testbed.scenario import load_recorded, load_scenario
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 ROOT = Path(__file__).parents[2]
 FOLDED = (ROOT / "docs/examples/mrc_folded.py").read_text(encoding="utf-8")

@@ -37,7 +37,9 @@ from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleTable, as_seen_by_program
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels, PortThresholds
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import FIRST_IFINDEX, Interface, Routing, build_plan
+from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import WIRE_BYTES
 
 SHAPE = clos2_shape(planes=1, t0_groups=2, t1=1, hosts_per_t0=1, port_rate_bps=25_000_000, rtt_ns=20_000_000)

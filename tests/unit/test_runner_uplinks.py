@@ -13,7 +13,8 @@ from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.workloads.job import JobPlan, QpSpec
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 
 SHAPE = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=25_000_000, rtt_ns=40_000_000)
 PLAN = build_plan(SHAPE, Routing.ECMP_STATIC)

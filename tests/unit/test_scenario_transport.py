@@ -16,7 +16,7 @@ from mrc_testbed.testbed.transports.base import FabricLayout
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.topos.fold import fold, fold_all
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 TEXT = """\
 name: small

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from mrc_testbed.testbed.fabric.commands import route_line
 from mrc_testbed.topos import plain
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Plan, Route, RouteKind, Routing, build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import Route, RouteKind, Routing
 from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.usid import PathId
 
 unhurried = settings(deadline=None, max_examples=20)
@@ -26,7 +28,7 @@ small_shapes = st.tuples(small, small, small, st.integers(2, 3)).map(lambda size
 @given(small_shapes)
 def test_plain_routes_lead_every_packet_to_its_host_over_every_choice(shape: Shape) -> None:
     plan = build_plan(shape, Routing.ECMP_STATIC)
-    tables = {node: list(plan.routes(node)) for node in plan.node_names}
+    tables = {node: list(routes_of(plan, node)) for node in plan.node_names}
     for src, dst in permutations(plan.hosts, 2):
         for plane, address in plan.host_ports(dst):
             for uplink in range(shape.t1 if src.group != dst.group else 1):
@@ -49,14 +51,14 @@ def walked(plan: Plan, tables: dict[str, list[Route]], node: str, address: str, 
 
 def test_what_is_left_of_a_cut_off_host_is_thrown_away_at_its_t0() -> None:
     plan = build_plan(clos2_shape(1, 2, 2, 1, 25_000_000, 0), Routing.ECMP_STATIC)
-    kinds = {route.prefix: route.kind for route in plan.routes("p0-t0-1")}
+    kinds = {route.prefix: route.kind for route in routes_of(plan, "p0-t0-1")}
     assert kinds["fd00:1:0:1::/64"] is RouteKind.BLACKHOLE, "it would go up to a T1 and come back"
     assert plan.address_of(plan.hosts[1]) == "fd00:1:0:1::1"
 
 
 def test_a_plan_of_srv6_is_what_it_was_before_there_was_another() -> None:
     plan = build_plan(clos2_shape(2, 2, 2, 2, 25_000_000, 0))
-    told = "\n".join(str(route_line(route)) for node in plan.node_names for route in plan.routes(node))
+    told = "\n".join(str(route_line(route)) for node in plan.node_names for route in routes_of(plan, node))
     assert hashlib.sha256(told.encode()).hexdigest()[:16] == "a7f2f127fb71216d"
     assert all(plan.address_of(host) == host.address for host in plan.hosts)
 

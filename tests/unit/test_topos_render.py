@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.export import plan_as_dict
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Plan, Routing, build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.render import drawing, svg, table
+from mrc_testbed.topos.routes import Routing
+from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
 pytestmark = pytest.mark.slow
@@ -212,7 +214,7 @@ def test_every_link_and_node_of_a_small_fabric_can_be_found_by_name(sizes: tuple
 def test_where_switches_choose_the_table_has_their_addresses_and_no_usid(sizes: tuple[int, int, int, int]) -> None:
     plan = build_plan(plan_of(sizes).shape, Routing.ECMP_STATIC)
     shown = table(plan)
-    assert f"{sum(1 for node in plan.node_names for _ in plan.routes(node)):,} routes" in shown
+    assert f"{sum(1 for node in plan.node_names for _ in routes_of(plan, node)):,} routes" in shown
     assert f"h0 {plan.host_ports(plan.hosts[0])[0][1]}" in shown
     assert ("a T0 hashes" in shown) == (sizes[1] > 1)
     assert "EV" not in shown

@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.families.clos3 import Clos3
 from mrc_testbed.topos.families.rail import Rail
-from mrc_testbed.topos.plan import Host, Interface, Plan, Route, RouteKind, build_plan
+from mrc_testbed.topos.nodes import Host, Interface
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import Route, RouteKind
 from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.usid import PathId
 from tests.small_families import every
 
@@ -54,7 +57,7 @@ class Walker:
         self.plan = plan
         self.peers = {(own.node, own.name): (own, peer) for ports in plan.ports.values() for own, peer in ports}
         self.cables = {frozenset((link.near, link.far)): link.name for link in plan.links}
-        self.table = cache(lambda node: Table(plan.routes(node)))
+        self.table = cache(lambda node: Table(routes_of(plan, node)))
 
     def send(self, src: str, inner: str) -> tuple[str, list[str]]:
         """The host that takes the packet, and the links passed."""

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.switching.thresholds import PortThresholds
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.packet import Packet, parse
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import CORE, CORE_LINK, LAST, LAST_LINK, PAYLOAD, Arrived, mrc_packet
 from tests.unit.test_virtual_tap import read, seen, tapped
 from tests.unit.virtual_stage import OPTIONS, Stage

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.switching.adaptive import BAND_SHARES, LOOKS_PER_T, Looks, looks_of
 from mrc_testbed.testbed.virtual import fabric
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage

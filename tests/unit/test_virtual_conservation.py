@@ -17,7 +17,8 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
 

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 

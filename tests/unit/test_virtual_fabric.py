@@ -9,7 +9,7 @@ import pytest
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.virtual import nic
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import SMALL
 from tests.unit.virtual_stage import Got, Stage
 

@@ -11,7 +11,8 @@ from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import CORE, CORE_LINK, LAST_LINK, SMALL, mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, OPTIONS, Stage
 

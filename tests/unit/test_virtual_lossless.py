@@ -15,7 +15,7 @@ from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, L
 from mrc_testbed.testbed.virtual.port import BYTES_AT
 from mrc_testbed.topos import names
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import rc_packet
 from tests.unit.test_virtual_port import RATES, Link, Offered, departures, packets

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.virtual.lossless import PauseRules
 from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Interface
+from mrc_testbed.topos.nodes import Interface
 from tests.port_cases import mrc_packet
 
 HEADERS = MrcHeaders()

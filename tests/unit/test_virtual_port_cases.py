@@ -9,7 +9,7 @@ import pytest
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.switching.port_rules import PortRule
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import BURSTS, LAST_LINK, PLAIN_BURSTS, RULE_CASES, STREAMS, Arrived, Burst, RuleCase, mrc_packet
 from tests.unit.virtual_stage import OPTIONS, Stage
 

@@ -17,7 +17,7 @@ from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.record import LINK_ETHERNET, Record
 from mrc_testbed.topos import usid
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from tests.port_cases import CORE_LINK, LAST_LINK, mrc_packet, rc_packet
 from tests.unit.virtual_stage import FIRST_PORT, Stage
 

@@ -15,7 +15,8 @@ from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
-from mrc_testbed.topos.plan import Routing, build_plan
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.port_cases import SMALL
 

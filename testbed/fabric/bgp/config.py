@@ -14,7 +14,8 @@ from ipaddress import IPv4Address
 
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos import plain, usid
-from mrc_testbed.topos.plan import Plan, Switch
+from mrc_testbed.topos.nodes import Switch
+from mrc_testbed.topos.plan import Plan
 
 FRR = "/usr/lib/frr"
 RUN_FOLDER = "/var/run/frr"

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from mrc_testbed.testbed.switching.options import BgpOptions
 from mrc_testbed.topos import names, plain, usid
-from mrc_testbed.topos.plan import Interface, NextHop, Plan, Route, RouteKind, Switch
+from mrc_testbed.topos.nodes import Interface, Switch
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import NextHop, Route, RouteKind
 
 
 def learned_routes(plan: Plan, node: str, bgp: BgpOptions, lost: Collection[str] = ()) -> Iterator[Route]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.transports.base import Chooser
-from mrc_testbed.topos.plan import Host, Plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.usid import PathId
 

@@ -65,7 +65,8 @@ from mrc_testbed.testbed.transports.tcp import TcpSettings
 from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.fold import fold_all, folded
-from mrc_testbed.topos.plan import Carries, Plan, Routing, build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import Carries, Routing
 from mrc_testbed.topos.shape import Shape
 
 USUAL_SEED = 1

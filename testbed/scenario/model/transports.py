@@ -13,7 +13,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 from mrc_testbed.testbed.scenario.text.fields import Duration, Model, Switchable, Whole, given, one_of
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import FabricLayout, Transport
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 W = TypeVar("W", bound=StrEnum)
 

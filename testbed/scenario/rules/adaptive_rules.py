@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 
 _CHOOSE, _FAR_LINKS = ("ecmp", "choose"), ("ecmp", "far_links")
 

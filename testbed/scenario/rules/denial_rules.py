@@ -15,7 +15,8 @@ from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.text.denylist import PathGroup, parse_paths
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
-from mrc_testbed.topos.plan import Host, Plan, build_plan
+from mrc_testbed.topos.nodes import Host
+from mrc_testbed.topos.plan import Plan, build_plan
 
 
 class _Entry(NamedTuple):

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Chooser, SettingsBeside, program_need
 from mrc_testbed.topos.graph import ShapeError
-from mrc_testbed.topos.plan import Routing
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import MAX_RATE_BPS
 
 MOST_EVS = 256

@@ -10,7 +10,9 @@ from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
 from mrc_testbed.testbed.scenario.text.units import format_duration
-from mrc_testbed.topos.plan import Link, Plan, Routing
+from mrc_testbed.topos.nodes import Link
+from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.routes import Routing
 
 _SHOWN = 2
 _REPAIR_NS = 80_000_000

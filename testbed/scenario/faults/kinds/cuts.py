@@ -25,7 +25,8 @@ from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect
 from mrc_testbed.testbed.scenario.text.fields import WHOLE, PositiveDuration, Share, Whole, given
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.names import parse_host
-from mrc_testbed.topos.plan import Link, Plan
+from mrc_testbed.topos.nodes import Link
+from mrc_testbed.topos.plan import Plan
 
 MAX_FLAPS = 10_000
 _FLAPS: Defaults = {"period": "500ms", "count": 3, "jitter": "50%"}
