@@ -50,8 +50,16 @@ def _cell(run: Run) -> str:
     """`RoCE, lossy, 16 QPs`: what the variant is, never RoCE alone; of a matrix what varies in it."""
     if run.scenario.name == "far-apart":
         return f"T = {run.scenario.fabric.rtt_ns / 1e6:g} ms"
-    links = f", {run.scenario.fabric.t1} links" if run.scenario.name == "more-paths-worse-tail" else ""
-    return _spoken(run) + links
+    told = _VARIES.get(run.scenario.name)
+    return _spoken(run) + (f", {told(run)}" if told else "")
+
+
+_VARIES: dict[str, Callable[[Run], str]] = {
+    "more-paths-worse-tail": lambda run: f"{run.scenario.fabric.t1} links",
+    "tail-by-hosts": lambda run: f"{run.scenario.shape().hosts} hosts",
+    "eight-seeds": lambda run: f"seed {run.scenario.seed}",
+}
+"""By story what its matrix varies."""
 
 
 def _spoken(run: Run) -> str:
@@ -202,14 +210,40 @@ def _shares(runs: Runs) -> list[Panel]:
 
 def _greatest_loads(runs: Runs) -> list[Panel]:
     """The greatest load of a link over the mean of all, by the number of links."""
-    sizes = sorted({run.scenario.fabric.t1 for run in runs.values()})
+    title = "64 flows: the greatest load of a link over the mean"
+    return [_by_size(runs, title, "uplink_share.max", lambda run: run.scenario.fabric.t1, "links")]
+
+
+def _by_size(runs: Runs, title: str, figure: str, size_of: Callable[[Run], int], what: str, over: str = "") -> Panel:
+    """Bars: a figure of each transport by a size of the fabric."""
+    sizes = sorted({size_of(run) for run in runs.values()})
     by_cell: dict[str, list[tuple[float, float]]] = {}
     for run in runs.values():
-        greatest = run.figure("uplink_share.max").value or 0.0
-        by_cell.setdefault(_spoken(run), []).append((sizes.index(run.scenario.fabric.t1), greatest))
+        value = (run.figure(figure).value or 0.0) / ((run.figure(over).value if over else None) or 1.0)
+        by_cell.setdefault(_spoken(run), []).append((sizes.index(size_of(run)), value))
     series = [Series(cell, points, "bars") for cell, points in by_cell.items()]
-    names = [f"{size} links" for size in sizes]
-    return [Panel("64 flows: the greatest load of a link over the mean", "", "x mean", series, categories=names)]
+    return Panel(
+        title, "", (over and "x a usual step") or "x mean", series, categories=[f"{one} {what}" for one in sizes]
+    )
+
+
+def _worst_steps(runs: Runs) -> list[Panel]:
+    """The worst step over a usual one, by the number of hosts."""
+    title = "One packet in 500 is lost: the worst step over a usual one"
+    figures = ("step_time.p100 during loss", "step_time.median clean")
+    return [_by_size(runs, title, figures[0], lambda run: run.scenario.shape().hosts, "hosts", over=figures[1])]
+
+
+def _by_seed(runs: Runs) -> list[Panel]:
+    """The usual step of each transport, a bar a seed."""
+    by_cell: dict[str, list[tuple[float, float]]] = {}
+    seeds = sorted({run.scenario.seed for run in runs.values()})
+    for run in runs.values():
+        step = run.figure("step_time.median").value or 0.0
+        by_cell.setdefault(_spoken(run), []).append((seeds.index(run.scenario.seed), step))
+    series = [Series(cell, points, "bars") for cell, points in by_cell.items()]
+    names = [f"seed {seed}" for seed in seeds]
+    return [Panel("The same job with eight seeds: its usual step", "", "s", series, categories=names)]
 
 
 def _uplink_loads(runs: Runs) -> list[Panel]:
@@ -230,6 +264,8 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "one-flap-kills-a-job": _one_line_each("A NIC port is gone for three seconds"),
     "hash-collisions": _shares,
     "more-paths-worse-tail": _greatest_loads,
+    "tail-by-hosts": _worst_steps,
+    "eight-seeds": _by_seed,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "nic-port-with-failover": _one_line_each("One of four NIC ports of h0 is down for eleven seconds"),
     "slow-plane": _goodput("The uplinks of a rack in one of four planes carry a quarter for six seconds"),

@@ -11,6 +11,8 @@ from math import floor, log10
 WIDTH = 760
 _LEFT, _RIGHT, _TOP, _PLOT, _BOTTOM = 60, 16, 46, 170, 44
 _HEIGHT = _TOP + _PLOT + _BOTTOM
+_FIGURE_WIDTH = 28
+"""What a bar needs for its number above it."""
 _COLOURS = ("#0b62a4", "#d1495b", "#2a9d4a", "#c77d12", "#6f42c1", "#3a7d80")
 _STYLE = """
   text { font: 12px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 13px }
@@ -93,7 +95,8 @@ def _bar(point: Point, number: int, of: int, colour: str, place: Place) -> str:
     width = 0.8 / of
     left, top = place((point[0] - 0.4 + number * width, point[1]))
     right, bottom = place((point[0] - 0.4 + (number + 0.92) * width, 0))
-    figure = _text((left + right) / 2, top - 4, f"{point[1]:.3g}", anchor="middle")
+    wide = right - left >= _FIGURE_WIDTH
+    figure = _text((left + right) / 2, top - 4, f"{point[1]:.3g}", anchor="middle") if wide else ""
     size = f'width="{right - left:.1f}" height="{bottom - top:.1f}"'
     return f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="{colour}"/>{figure}'
 

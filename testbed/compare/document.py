@@ -10,6 +10,7 @@ from mrc_testbed.testbed.compare.crossing import crossed
 from mrc_testbed.testbed.compare.figures import ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.sequence import SequenceDiff
+from mrc_testbed.testbed.compare.spread import FigureSpread, spreads
 from mrc_testbed.testbed.compare.statistics import CONFIDENCE
 from mrc_testbed.testbed.compare.transports import StoodStill, fault_outages, heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, findings, headline, title
@@ -34,6 +35,7 @@ def comparison_document(comparison: Comparison, sequences: SequenceDiff | None) 
         "figures": [_row(row) for row in comparison.rows],
         "variants": _variants(comparison) if side_by_side(comparison) else None,
         "crossing": [asdict(table) for table in crossed(comparison)],
+        "spreads": [_spread(one) for one in spreads(comparison)],
         "zero": [figure.key for figure in comparison.zero],
         "sequences": asdict(sequences) if sequences else None,
     }
@@ -102,6 +104,10 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     fidelity = run.verdict.fidelity
     why = next(iter(fidelity.reasons), "")
     return {"kept_time": fidelity.ok, "why": why, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
+
+
+def _spread(found: FigureSpread) -> dict[str, Any]:
+    return {**_figure(found.figure), "groups": [{**asdict(group), "median": group.median} for group in found.groups]}
 
 
 def _row(row: ComparisonRow) -> dict[str, Any]:

@@ -71,6 +71,17 @@ def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
     return Estimate(value, value - reach, value + reach)
 
 
+def mean_estimate(values: Sequence[float]) -> Estimate:
+    """The mean of a group that is not empty, with Student's interval."""
+    value = fmean(values)
+    if len(values) < 2:
+        return Estimate(value, why=ALONE)
+    if not variance(values):
+        return Estimate(value, why=ALIKE)
+    reach = t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
+    return Estimate(value, value - reach, value + reach)
+
+
 Blocks = Mapping[str, Sequence[float]]
 """Values of a group by the machine that they are of."""
 

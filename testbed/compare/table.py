@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from mrc_testbed.testbed.compare.crossing import CrossTable, crossed, win_words
+from mrc_testbed.testbed.compare.spread import spreads
+from mrc_testbed.testbed.compare.spread_table import ABOUT, spread_table
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
 from mrc_testbed.testbed.report.trust import short_lines
@@ -48,6 +50,8 @@ def render_comparison(comparison: Comparison) -> RenderableType:
     if apart:
         parts += [Text(line, style="dim") for line in short_lines(trust(comparison))]
     parts += ["", *(() if crossing else _tables(comparison))]
+    if (apart_by_seed := spreads(comparison)) and not crossing:
+        parts += [spread_table(apart_by_seed), Text(ABOUT, style="dim"), ""]
     parts += [Text(zero)] if (zero := zero_words(comparison)) else []
     parts += [caveat(comparison)]
     parts += [Text(f"- {line}") for line in findings(comparison)]

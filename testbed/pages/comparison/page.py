@@ -16,6 +16,8 @@ from mrc_testbed.testbed.compare.document import machine
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.sequence import SequenceDiff
 from mrc_testbed.testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
+from mrc_testbed.testbed.compare.spread import FigureSpread, GroupSpread, apart_words, spreads
+from mrc_testbed.testbed.compare.spread_table import ABOUT
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
 from mrc_testbed.testbed.pages.assemble import assemble
@@ -86,6 +88,8 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "rows": [(row, [_shown(row, cell) for cell in row.cells]) for row in comparison.rows],
         "titles": _titles(comparison.rows),
         "zero": zero_words(comparison),
+        "spreads": [(one.figure, [_spread(one, group) for group in one.groups]) for one in spreads(comparison)],
+        "about_spreads": ABOUT,
         "panels": [] if crossing else forest,
         "marks": scale.marks,
         "alike": ", ".join(quiet),
@@ -135,6 +139,11 @@ def _shown(row: ComparisonRow, cell: ComparisonCell) -> Shown:
     if cell.estimate is None:
         return Shown(value_words(row, cell))
     return Shown(value_words(row, cell), *estimate_words(row, cell.estimate), cell.reads)
+
+
+def _spread(found: FigureSpread, group: GroupSpread) -> list[str]:
+    shown = (found.figure.shown(value) for value in (group.values[0], group.median, group.values[-1]))
+    return [group.label, str(len(group.values)), *shown, apart_words(group)]
 
 
 def _runs(comparison: Comparison, folder: Path) -> Sequence[RunRow]:

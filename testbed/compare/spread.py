@@ -1,0 +1,129 @@
+"""How far runs of one group lie apart, where their seeds differ: a hash of flows is drawn anew with each. Pure.
+
+A group's spread is by how much two of its runs differ, in the mean over all pairs, on logarithms: some per cent (Gini's
+mean difference). Its interval is by the jackknife (J. W. Tukey, Annals of Mathematical Statistics 29, 1958): from each
+run comes a pseudo-value, what it adds to the spread, and those have Student's interval. Two groups are compared by
+their pseudo-values with Welch's. Neither asks for a normal distribution, from which figures of hashed flows are far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import expm1, log
+from statistics import median
+
+from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonRow
+from mrc_testbed.testbed.compare.figures import ComparedFigure
+from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.statistics import Estimate, difference, geometric_mean, mean_estimate
+
+LEAST_SEEDS = 5
+"""Fewer tell too little of a spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpread:
+    """A figure in a group, a value a seed, the least first. `apart`: by how much two runs differ, in the mean, as a
+    share. `reads`: `more` or `less` than in the base, beyond chance."""
+
+    label: str
+    values: tuple[float, ...]
+    apart: Estimate
+    reads: str = ""
+
+    @property
+    def median(self) -> float:
+        """Half of the runs have less."""
+        return median(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpread:
+    """A figure that some group spreads, in all groups, in the order of their columns."""
+
+    figure: ComparedFigure
+    groups: tuple[GroupSpread, ...]
+
+
+def spreads(comparison: Comparison) -> tuple[FigureSpread, ...]:
+    """Of the figures that are shown where there is little room; none unless each group has runs of five seeds."""
+    groups = _groups(comparison)
+    if not groups or comparison.unlike or any(len(_by_seed(runs)) < LEAST_SEEDS for _, runs in groups):
+        return ()
+    base = 0 if comparison.alike else comparison.base
+    found = (_spread(row, groups, base) for row in comparison.rows if row.figure.main and row.kind == RATIO)
+    return tuple(one for one in found if one and any(group.apart.value >= NEGLIGIBLE for group in one.groups))
+
+
+_Group = tuple[str, Sequence[ComparedRun]]
+
+
+def _groups(comparison: Comparison) -> list[_Group]:
+    """Runs of the same settings are one group here, although each of them is a column."""
+    if comparison.alike:
+        return [("all runs", [run for column in comparison.columns for run in column.counted])]
+    return [(column.label, column.counted) for column in comparison.columns]
+
+
+def _by_seed(runs: Sequence[ComparedRun]) -> dict[int, list[ComparedRun]]:
+    found: dict[int, list[ComparedRun]] = {}
+    for run in runs:
+        found.setdefault(run.seed, []).append(run)
+    return found
+
+
+def _spread(row: ComparisonRow, groups: Sequence[_Group], base: int) -> FigureSpread | None:
+    """None where a group has the figure of too few seeds."""
+    values = [_values(row.figure.key, runs) for _, runs in groups]
+    if any(len(some) < LEAST_SEEDS for some in values):
+        return None
+    parts = [pseudo_values(some) for some in values]
+    spread = [
+        GroupSpread(label, some, mean_difference(own), "" if number == base else _reads(own, parts[base]))
+        for number, ((label, _), some, own) in enumerate(zip(groups, values, parts, strict=True))
+    ]
+    return FigureSpread(row.figure, tuple(spread))
+
+
+def _values(key: str, runs: Sequence[ComparedRun]) -> tuple[float, ...]:
+    """One a seed, of several runs with it their mean; the least first."""
+    found = ([run.figures.values[key] for run in some if key in run.figures.values] for some in _by_seed(runs).values())
+    return tuple(sorted(geometric_mean(some) for some in found if some))
+
+
+def pseudo_values(values: Sequence[float]) -> list[float]:
+    """What each of three or more positive numbers adds to their mean difference on logarithms, which is the mean of
+    these."""
+    logs = [log(value) for value in values]
+    size = len(logs)
+    from_others = [sum(abs(one - other) for other in logs) for one in logs]
+    whole = sum(from_others) / 2
+    without = [2 * (whole - own) / ((size - 1) * (size - 2)) for own in from_others]
+    return [2 * whole / (size - 1) - (size - 1) * one for one in without]
+
+
+def mean_difference(parts: Sequence[float]) -> Estimate:
+    """Of what each adds, as a share; no end of its interval is below 0."""
+    found = mean_estimate(parts)
+    if found.low is None or found.high is None:
+        return Estimate(expm1(found.value), why=found.why)
+    return Estimate(expm1(found.value), expm1(max(found.low, 0.0)), expm1(found.high))
+
+
+def _reads(parts: Sequence[float], base: Sequence[float]) -> str:
+    found = difference(parts, base)
+    if not found.clear_of(0.0) or abs(found.value) < NEGLIGIBLE:
+        return ""
+    return "more" if found.value > 0 else "less"
+
+
+def apart_words(group: GroupSpread) -> str:
+    """`18 % (9.1 % to 26 %), more`; without an interval the value alone."""
+    low, high = group.apart.low, group.apart.high
+    interval = "" if low is None or high is None else f" ({_share(low)} to {_share(high)})"
+    return f"{_share(group.apart.value)}{interval}{', ' if group.reads else ''}{group.reads}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2g} %"
