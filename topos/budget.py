@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, turns_per_s
 from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
@@ -92,12 +94,18 @@ def budget(shape: Shape, capacity: Capacity, written_planes: int | None = None, 
 
 def count_routes(shape: Shape) -> int:
     """Routes in the whole fabric, path tables of the hosts included."""
-    to_same_t0 = (shape.hosts_per_t0 - 1) * shape.planes
-    to_other_t0 = (shape.hosts - shape.hosts_per_t0) * shape.planes * shape.t1
-    a_host = 1 + 2 * shape.planes + (shape.hosts - 1) + to_same_t0 + to_other_t0
-    a_t0 = 1 + shape.hosts_per_t0 + shape.t1
-    a_t1 = 1 + shape.t0_groups
-    return shape.hosts * a_host + shape.planes * (shape.t0_groups * a_t0 + shape.t1 * a_t1)
+    family, hosts = shape.family, shape.hosts
+    own = hosts * (1 + 2 * shape.planes + (hosts - 1))  # its prefix, its ports twice, and its peers
+    at_ports = hosts + 2 * family.cable_count
+    return own + shape.planes * (_paths_a_plane(family) + sum(family.tiers) + at_ports)
+
+
+def _paths_a_plane(family: Family) -> int:
+    """Paths between all pairs of hosts."""
+    below = list(map(len, family.below))
+    near = sum(count * (count - 1) for count in below)
+    pairs = permutations(range(len(below)), 2)
+    return near + sum(below[a] * below[b] * family.way_count(a, b) for a, b in pairs)
 
 
 def suggest(

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, field
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, permutations
 from typing import Any, ClassVar, NamedTuple
 
 MAX_INDEX = 256
@@ -20,6 +20,8 @@ MAX_WAYS = 256
 """An EV's label has eight bits for the number of a way."""
 MAX_SWITCHES_ON_WAY = 5
 """A container holds six uSIDs, and the last is that of the host (RFC 9800 with a 32-bit block and 16-bit uSIDs)."""
+LINKS_OF_HOSTS = 2
+"""On each way: that of the sender to its T0, and that of the last T0 to the receiver."""
 MAX_TIERS = 4
 """T0 to T3: names and uSIDs have that many."""
 MAX_CABLES = MAX_TIERS * MAX_INDEX * MAX_INDEX
@@ -141,10 +143,52 @@ class Family(ABC):
         """Number of links between switches."""
         return sum(1 for _ in self.cables())
 
+    def way_count(self, source: int, target: int) -> int:
+        """Number of ways from one T0 to another one. A family that knows it need not count."""
+        return len(self.ways_of(source, target))
+
     def most_ways(self) -> int:
         """The largest number of ways between two T0s of a plane; 1 where there is one T0."""
-        groups = range(self.tiers[0])
-        return max((len(list(self.ways(a, b))) for a in groups for b in groups if a != b), default=1)
+        return max((self.way_count(*pair) for pair in permutations(range(self.tiers[0]), 2)), default=1)
+
+    def ways_of(self, source: int, target: int) -> tuple[Way, ...]:
+        """The ways from one T0 to another one, or the one way below a T0. Each is asked for once."""
+        found = self._ways_found.get((source, target))
+        if found is None:
+            ways = self.ways(source, target) if source != target else ((SwitchPlace(0, source),),)
+            found = self._ways_found[source, target] = tuple(ways)
+        return found
+
+    @cached_property
+    def _ways_found(self) -> dict[tuple[int, int], tuple[Way, ...]]:
+        return {}
+
+    @cached_property
+    def rate_shares(self) -> dict[tuple[SwitchPlace, SwitchPlace], float]:
+        """The rate of the link between two switches, in shares of `port_rate`, by its ends in either order."""
+        found = {(cable.lower, cable.upper): cable.share for cable in self.cables()}
+        return found | {(upper, lower): share for (lower, upper), share in found.items()}
+
+    def span(self, way: Way) -> float:
+        """Links on a way from host to host, in links at `port_rate`: one at half of it counts as two."""
+        return float(LINKS_OF_HOSTS + sum(1 / self.rate_shares[pair] for pair in pairwise(way)))
+
+    def nearest(self, source: int, target: int) -> Way:
+        """The way of the shortest span from one T0 to another one, or below a T0."""
+        found = self._nearest_found.get((source, target))
+        if found is None:
+            found = self._nearest_found[source, target] = min(self.ways_of(source, target), key=self.span)
+        return found
+
+    @cached_property
+    def _nearest_found(self) -> dict[tuple[int, int], Way]:
+        return {}
+
+    @cached_property
+    def farthest(self) -> Way:
+        """The way of the longest span of all. A family that knows it need not look."""
+        pairs = permutations(range(self.tiers[0]), 2)
+        return max((way for pair in pairs for way in self.ways_of(*pair)), key=self.span, default=(SwitchPlace(0, 0),))
 
 
 def check(family: Family, field: str = "family") -> None:

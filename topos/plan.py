@@ -35,7 +35,6 @@ class Plan:
     """What BGP carries, where it is spoken."""
     talking: frozenset[tuple[int, int]] | None = None
     """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
-    _ways: dict[tuple[int, int], tuple[Way, ...]] = field(default_factory=dict, repr=False, compare=False)
     _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
     _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -114,13 +113,7 @@ class Plan:
 
     def ways(self, src: Host, dst: Host) -> tuple[Way, ...]:
         """The switches of each path from `src` to `dst` in a plane, by its number; below one T0 there is one way."""
-        if src.group == dst.group:
-            return ((SwitchPlace(0, src.group),),)
-        pair = src.group, dst.group
-        found = self._ways.get(pair)
-        if found is None:
-            found = self._ways[pair] = tuple(self.shape.family.ways(*pair))
-        return found
+        return self.shape.family.ways_of(src.group, dst.group)
 
     def paths(self, src: Host, dst: Host) -> list[Path]:
         """All paths from `src` to `dst`, sorted by plane, then way. A host has no path to itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
@@ -20,8 +20,8 @@ from mrc_testbed.testbed.rundir.tables import SAMPLES
 from mrc_testbed.topos.names import parse_switch
 
 LEAST_PART = 0.1
-"""Uplinks of a T0 that carry less than this part of what those of the busiest do have acknowledgements alone: how they
-are shared says nothing."""
+"""Uplinks of a switch that carry less than this part of what those of the busiest do have acknowledgements alone: how
+they are shared says nothing."""
 
 Port = tuple[str, str]
 """A node and its port."""
@@ -37,27 +37,42 @@ class SentBytes:
 
 @computes("link_load")
 def link_loads(record: RunRecord, window: Window) -> Sequence[float]:
-    """Bits per second that each port sent, over its rate."""
-    rate_bps = record.scenario.shape().port_rate_bps
+    """Bits per second that each port sent, over the rate of its link."""
+    rates_bps = _rates_bps(record)
     carried, seconds = _carried(record, window)
-    return [8 * count / seconds / rate_bps for count in carried.values()]
+    return [8 * count / seconds / rates_bps[port] for port, count in carried.items()]
 
 
 @computes("uplink_share")
 def uplink_shares(record: RunRecord, window: Window) -> Sequence[float]:
-    """What each uplink of a T0 sent over the mean of the uplinks of that T0."""
+    """The load of each uplink of a switch over the mean load of its uplinks: what it sent over its rate."""
     carried, _ = _carried(record, window)
-    uplinks: dict[str, list[int]] = {}
-    for (node, port), count in carried.items():
-        if (switch := parse_switch(node)) and switch[1] == 0 and port.startswith("up"):
-            uplinks.setdefault(node, []).append(count)
-    busiest = max(map(fmean, uplinks.values()), default=0.0)
+    uplinks = _uplinks(carried)
+    means = [fmean(carried[port] for port in ports) for ports in uplinks]
+    busiest = max(means, default=0.0)
     if not busiest:
-        nothing(f"no uplink of a T0 carried anything{in_words(window)}")
+        nothing(f"no uplink of a switch carried anything{in_words(window)}")
     if busiest < (least := LEAST_PACKETS * record.scenario.shape().wire_bytes):
         nothing(f"uplinks carried {number(busiest / least * LEAST_PACKETS)} packets each{in_words(window)}: too few")
-    used = [counts for counts in uplinks.values() if fmean(counts) >= LEAST_PART * busiest]
-    return [count / fmean(counts) for counts in used for count in counts]
+    used = ((ports, mean) for ports, mean in zip(uplinks, means, strict=True) if mean >= LEAST_PART * busiest)
+    rates_bps, found = _rates_bps(record), []
+    for ports, mean in used:
+        mean_bps = fmean(rates_bps[port] for port in ports)
+        found += [carried[port] / (mean * (rates_bps[port] / mean_bps)) for port in ports]
+    return found
+
+
+def _uplinks(ports: Iterable[Port]) -> list[list[Port]]:
+    """Those of each switch that has any."""
+    found: dict[str, list[Port]] = {}
+    for node, port in ports:
+        if parse_switch(node) and port.startswith("up"):
+            found.setdefault(node, []).append((node, port))
+    return list(found.values())
+
+
+def _rates_bps(record: RunRecord) -> dict[Port, int]:
+    return {(end.node, end.name): link.rate_bps for link in record.plan.links for end in link.ends}
 
 
 def _carried(record: RunRecord, window: Window) -> tuple[Mapping[Port, int], float]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.matrix import AXES, JUDGE
 from mrc_testbed.testbed.scenario.text.keys import whole_value
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.graph import Family
 
 SEED = "seed"
 NAME = "name"
@@ -39,9 +42,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
     shape = scenario.shape()
     return {
         "fabric.planes": str(shape.planes),
-        "fabric.t0_groups": str(shape.t0_groups),
-        "fabric.t1": str(shape.t1),
-        "fabric.hosts_per_t0": str(shape.hosts_per_t0),
+        **_family(shape.family),
         "fabric.port_rate": format_rate(shape.port_rate_bps),
         "fabric.rtt": format_duration(shape.rtt_ns),
         **{f"endpoint.{key}": value for key, value in scenario.endpoint.written().items()},
@@ -50,6 +51,13 @@ def _usual(scenario: Scenario) -> dict[str, str]:
         "transport": scenario.transport,
         "routing": scenario.routing,
     }
+
+
+def _family(family: Family) -> dict[str, str]:
+    """The keys of a family that have not their usual values, as scenarios have them: those of two tiers are flat."""
+    below = "fabric" if isinstance(family, Clos2) else f"fabric.family.{family.word}"
+    keys = ((key.name, getattr(family, key.name), key.default) for key in fields(cast(Any, family)))
+    return {f"{below}.{name}": str(value) for name, value, usual in keys if value != usual}
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -59,7 +59,7 @@ _NETWORK = (
     ),
     Metric("wasted", _COUNT, "bytes sent over bytes delivered, less 1", _ANY),
     Metric(
-        *("uplink_share", _COUNT, "load of each T0 uplink over the mean of its T0 switch", _ANY, ("min", "max")),
+        *("uplink_share", _COUNT, "load of each uplink of a switch over the mean of that switch", _ANY, ("min", "max")),
         ranges={"min": (0.0, 1.0), "max": (1.0, inf)},
     ),
     Metric("link_load", _COUNT, "bits that a link carried one way, over its rate", _ANY, _EACH),

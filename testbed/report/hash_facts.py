@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.topos import names
 from mrc_testbed.topos.units import plural
+from mrc_testbed.topos.usid import PathId
 
 _NAMED = 4
 """Flows that are named; of others there is a count."""
@@ -29,15 +30,17 @@ def hash_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def _by_uplink(record: RunRecord) -> dict[str, list[str]]:
-    """By name of the link: `FROM>TO` of each QP or subflow on it. Those within a T0 group have none."""
+    """By name of the link: `FROM>TO` of each QP or subflow that takes it upwards. Those within a T0 group have none."""
     found: dict[str, list[str]] = defaultdict(list)
-    hosts = record.plan.host_by_name
+    plan = record.plan
     for row in record.environment["uplinks"]:
         if row["uplink"] is not None:
-            plane = int(row["plane"])
-            t0 = names.switch_name(plane, 0, hosts[row["from"]].group)
-            link = names.link_name(t0, names.switch_name(plane, 1, int(row["uplink"])))
-            found[link].append(f"{row['from']}>{row['to']}")
+            ends = plan.host_by_name[row["from"]], plan.host_by_name[row["to"]]
+            switches = plan.switches_on_path(*ends, PathId(int(row["plane"]), int(row["uplink"])))
+            for one, other in pairwise(switches):
+                link = plan.link_between(one, other)
+                if link.near.node == one:
+                    found[link.name].append(f"{row['from']}>{row['to']}")
     return found
 
 
@@ -45,7 +48,7 @@ def _words(record: RunRecord, by_uplink: dict[str, list[str]]) -> str:
     if not by_uplink:
         return f"no {_noun(record)} leaves its T0 group"
     shape, noun = record.scenario.shape(), _noun(record)
-    of = plural(shape.planes * shape.t0_groups * shape.t1, "uplink")
+    of = plural(shape.planes * shape.family.cable_count, "uplink")
     spread = f"{plural(sum(map(len, by_uplink.values())), noun)} on {len(by_uplink)} of {of}"
     link, fullest = max(by_uplink.items(), key=lambda item: len(item[1]))
     if len(fullest) == 1:

@@ -6,24 +6,24 @@ For `validate --predict`: who knows these can say what a fault will change befor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from math import ceil
 
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.text.units import format_size
-from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns, port_ns
+from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, port_ns
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.steps import Compute, Exchange, StepAction
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import plural, rate_text, time_text
 
 MESSAGE_SIZES = 3
 """Messages of so many sizes are shown: of one packet, and those of the flows."""
 _COLUMN = 12
-_TRANSFER = (
-    "to(x) = x / line rate + T/2 + 3 x packet: each of three switches receives a packet whole before it sends it"
-)
+_COUNTS = ("no", "one", "two", "three", "four", "five")
 
 
 def prediction_lines(scenario: Scenario) -> Iterator[str]:
@@ -51,20 +51,29 @@ def _messages(scenario: Scenario, shape: Shape) -> Iterator[str]:
     flows = scenario.job.flows.flows if scenario.job.flows else ()
     sizes = dict.fromkeys((shape.payload_bytes, *sorted({flow.message_bytes for flow in flows})))
     answer_bytes = scenario.transport.answer_bytes
-    ways = [(LINKS_IN_GROUP, "1 switch")] + [(LINKS_ACROSS, "3 switches")] * (shape.t1 > 0)
+    ways = _nearest_ways(shape.family)
     for size in list(sizes)[:MESSAGE_SIZES]:
-        for links, way in ways:
+        for links, switches in ways:
             round_trip = time_text(earliest_completion_ns(shape, size, links, answer_bytes))
-            formula = f"T + {_sent(shape, size, links)} + {links} x {time_text(port_ns(shape, answer_bytes))} (ack)"
-            yield _row("message", round_trip, f"{format_size(size)} and its ack over {way}: {formula}")
+            answer = f"{number(links)} x {time_text(port_ns(shape, answer_bytes))} (ack)"
+            formula = f"T + {_sent(shape, size, links)} + {answer}"
+            over = plural(switches, "switch")
+            yield _row("message", round_trip, f"{format_size(size)} and its ack over {over}: {formula}")
 
 
-def _sent(shape: Shape, size: int, links: int) -> str:
+def _nearest_ways(family: Family) -> list[tuple[float, int]]:
+    """Links, in links at the port rate, and switches between two hosts: each that there is on a shortest way."""
+    groups = range(family.tiers[0])
+    ways = [family.nearest(0, 0), *(family.nearest(*pair) for pair in combinations(groups, 2))]
+    return sorted({(family.span(way), len(way)) for way in ways})
+
+
+def _sent(shape: Shape, size: int, links: float) -> str:
     full = size // shape.payload_bytes
     if not full:
-        return f"{links} x {time_text(port_ns(shape, size + shape.header_bytes))} (packet)"
+        return f"{number(links)} x {time_text(port_ns(shape, size + shape.header_bytes))} (packet)"
     in_line = ceil(full / shape.planes)
-    times = f"{links}" if in_line == 1 else f"({in_line} + {links - 1})"
+    times = number(links) if in_line == 1 else f"({in_line} + {number(links - 1)})"
     return f"{times} x {time_text(port_ns(shape, shape.wire_bytes))} (packet)"
 
 
@@ -74,7 +83,16 @@ def _job(job: NamedJob, shape: Shape) -> Iterator[str]:
     for part, duration_ns in zip(steps.parts, steps.parts_ns(shape), strict=True):
         yield f"  {_row(_words(part), time_text(duration_ns), _formula(part, dict(steps.axes), len(steps.hosts)))}"
     if any(exchange.collective.formula for exchange in steps.exchanges):
-        yield f"  {_TRANSFER}"
+        yield f"  {_transfer(shape.family)}"
+
+
+def _transfer(family: Family) -> str:
+    """What collectives reckon with: the longest way."""
+    way = family.farthest
+    each = f"each of {_COUNTS[len(way)]} switches" if len(way) > 1 else "the switch"
+    slow = ", and a slower link counts by its time" if family.span(way) > len(way) + 1 else ""
+    further = number(family.span(way) - 1)
+    return f"to(x) = x / line rate + T/2 + {further} x packet: {each} receives a packet whole before it sends it{slow}"
 
 
 def _words(part: StepAction) -> str:

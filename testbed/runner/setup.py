@@ -8,7 +8,7 @@ from typing import Any
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
-from mrc_testbed.testbed.scenario.model.evs import ev_ids, evs_a_plane
+from mrc_testbed.testbed.scenario.model.evs import ev_ids, evs_between
 from mrc_testbed.testbed.switching.ecmp import hash_seed
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.job import JobPlan
@@ -88,10 +88,7 @@ def probe_round_ns(scenario: Scenario, plan: Plan, job: JobPlan) -> int:
     if not scenario.transport.has_paths:
         return 0
     named = [plan.host_by_name[name] for name in scenario.host_names]
-    near, far = (evs_a_plane(scenario, plan.shape, is_near) for is_near in (True, False))
-    a_plane = max(
-        sum(near if peer.group == host.group else far for peer in peers_of(plan, job, host)) for host in named
-    )
+    a_plane = max(sum(evs_between(scenario, plan, host, peer) for peer in peers_of(plan, job, host)) for host in named)
     return 2 * a_plane * 2 * _PROBE_WIRE_BYTES * 8 * 10**9 // plan.shape.port_rate_bps
 
 

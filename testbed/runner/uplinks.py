@@ -1,4 +1,4 @@
-"""Which uplink the switches will hash each QP to, asked of the fabric before anything is measured."""
+"""Which way the switches will hash each QP to, asked of the fabric before anything is measured."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ QpFlows = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 
 
 def uplinks_of(fabric: FabricLike, job: JobPlan, flows: QpFlows, intact: bool) -> dict[str, Any]:
-    """What environment.json has of it: `uplinks`, a row a QP or subflow in the direction of its data, or
-    `uplinks_unknown`, why.
+    """What environment.json has of it: `uplinks`, a row a QP or subflow in the direction of its data with the number of
+    its way, or `uplinks_unknown`, why.
 
     QPs that broken paths keep from connecting have no row. Raises FabricError if a flow has no way through an `intact`
     fabric.

@@ -165,8 +165,8 @@ class Collective(ABC):
         """A chunk over a hop, from the first write until it is there: never sooner."""
         return earliest_ns(shape, self._messages(size_bytes), self.links(shape, hop))
 
-    def links(self, shape: Shape, hop: Hop) -> int:
-        """Links on the way of a hop."""
+    def links(self, shape: Shape, hop: Hop) -> float:
+        """Links on the way of a hop, in links at the port rate."""
         return links_between(shape, *(self.group.hosts[member % self.group.size] for member in hop))
 
     def _messages(self, size_bytes: int) -> list[int]:

@@ -4,15 +4,10 @@ is faster than the wire allows."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from math import ceil
 
 from mrc_testbed.topos.shape import Shape, burst_bytes
-
-LINKS_IN_GROUP = 2
-"""Host -> T0 -> host."""
-LINKS_ACROSS = 4
-"""Host -> T0 -> T1 -> T0 -> host. Store-and-forward: on each link a packet is sent whole before the next one."""
 
 LEAST_FRAME_BYTES = 14 + 40 + 8 + 20
 """No answer is shorter: Ethernet, IPv6, UDP and an acknowledgement of RoCE. Those of TCP and MRC are longer."""
@@ -29,7 +24,8 @@ class EagerShape(Shape):
 def eager(shape: Shape) -> EagerShape:
     """The shape with plain shapers. HTB sends while it has credit, if only for a part of the packet."""
     burst = burst_bytes(shape.port_rate_bps)
-    return EagerShape(**asdict(shape), packets_at_once=burst // shape.wire_bytes + 1)
+    same = {each.name: getattr(shape, each.name) for each in fields(shape)}
+    return EagerShape(**same, packets_at_once=burst // shape.wire_bytes + 1)
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
@@ -38,9 +34,10 @@ def wire_ns(shape: Shape, size_bytes: int) -> float:
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
-    """One-way delay of a packet with so many bytes of payload, at most a full one."""
+    """One-way delay of a packet with so many bytes of payload, at most a full one, on the longest way of the fabric.
+    Store-and-forward: on each link a packet is sent whole before the next one."""
     wire_bytes = min(_wire_bytes(shape, size_bytes), shape.wire_bytes)
-    return shape.rtt_ns / 2 + (LINKS_ACROSS - 1) * port_ns(shape, wire_bytes)
+    return shape.rtt_ns / 2 + (shape.family.span(shape.family.farthest) - 1) * port_ns(shape, wire_bytes)
 
 
 def transfer_ns(shape: Shape, size_bytes: int) -> int:
@@ -53,13 +50,14 @@ def answer_ns(shape: Shape) -> int:
     return transfer_ns(shape, 1)
 
 
-def links_between(shape: Shape, source: int, target: int) -> int:
-    """Links that a packet crosses from host number `source` to host number `target`."""
-    same_group = source // shape.hosts_per_t0 == target // shape.hosts_per_t0
-    return LINKS_IN_GROUP if same_group else LINKS_ACROSS
+def links_between(shape: Shape, source: int, target: int) -> float:
+    """Links on the shortest way from host number `source` to host number `target`, in links at the port rate: one at
+    half of it counts as two."""
+    family = shape.family
+    return family.span(family.nearest(family.t0_of(source), family.t0_of(target)))
 
 
-def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
+def earliest_ns(shape: Shape, messages: Iterable[int], links: float) -> float:
     """From posting messages of these sizes, all at once, until all of them are there: never sooner, however idle the
     links, if they have no credit.
 
@@ -78,7 +76,7 @@ def earliest_ns(shape: Shape, messages: Iterable[int], links: int) -> float:
     return shape.rtt_ns / 2 + sent_ns
 
 
-def earliest_completion_ns(shape: Shape, size_bytes: int, links: int, answer_bytes: int = LEAST_FRAME_BYTES) -> float:
+def earliest_completion_ns(shape: Shape, size_bytes: int, links: float, answer_bytes: int = LEAST_FRAME_BYTES) -> float:
     """From posting a message until its acknowledgement, a frame of `answer_bytes`, is back: never sooner."""
     answer_ns = 0.0 if isinstance(shape, EagerShape) else links * port_ns(shape, answer_bytes)
     return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + answer_ns

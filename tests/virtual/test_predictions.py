@@ -11,7 +11,7 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
-from mrc_testbed.testbed.workloads.estimate import LINKS_ACROSS, LINKS_IN_GROUP, earliest_completion_ns
+from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, links_between
 
 STEPS_WITHIN, MESSAGES_WITHIN = 0.06, 0.02
 """As docs/scenario.md says."""
@@ -47,7 +47,7 @@ def about(figure: str, predicted_ns: float, within: float) -> list[str]:
 
 def message_ns(scenario: Scenario, name: str) -> float:
     (flow,) = scenario.flows.named(name)
-    links = LINKS_IN_GROUP if name == "near" else LINKS_ACROSS
+    links = links_between(scenario.shape(), flow.src, flow.dst)
     return earliest_completion_ns(scenario.shape(), flow.message_bytes, links, scenario.transport.answer_bytes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mrc_testbed.topos.graph import (
@@ -69,6 +70,15 @@ class Clos2(Family):
         """As of `Family`: one over each T1."""
         for t1 in range(self.t1):
             yield SwitchPlace(0, source), SwitchPlace(1, t1), SwitchPlace(0, target)
+
+    def way_count(self, source: int, target: int) -> int:
+        """As of `Family`."""
+        return self.t1 if source != target else 1
+
+    @cached_property
+    def farthest(self) -> Way:
+        """As of `Family`: all pairs of T0s are alike."""
+        return max(self.ways_of(0, min(1, self.t0_groups - 1)), key=self.span)
 
 
 def clos2_shape(

@@ -125,7 +125,7 @@ class BgpSettings(Model):
 
 def bfd_share(shape: Shape, interval_ns: int) -> float:
     """What BFD on all links between switches takes of a core: each sends a packet each way an interval."""
-    return 2 * shape.planes * shape.t0_groups * shape.t1 * BFD_PACKET_S * SECOND_NS / interval_ns
+    return 2 * shape.planes * shape.family.cable_count * BFD_PACKET_S * SECOND_NS / interval_ns
 
 
 def least_interval_ns(shape: Shape) -> int:

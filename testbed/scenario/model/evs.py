@@ -11,17 +11,26 @@ from mrc_testbed.topos.usid import PathId
 
 
 def evs_a_plane(scenario: Scenario, shape: Shape, near: bool) -> int:
-    """How many in each plane: one for each path, or where switches hash them its share of `endpoint.entropies`.
-    `near`: both hosts are below the same T0s."""
+    """The most in each plane. `near`: of hosts that are below the same T0s."""
+    return _hashed_a_plane(scenario, shape) or (1 if near else shape.family.most_ways())
+
+
+def evs_between(scenario: Scenario, plan: Plan, source: Host, destination: Host) -> int:
+    """How many in each plane: one for each path, or where switches hash them its share of `endpoint.entropies`."""
+    return _hashed_a_plane(scenario, plan.shape) or plan.shape.family.way_count(source.group, destination.group)
+
+
+def _hashed_a_plane(scenario: Scenario, shape: Shape) -> int:
+    """0 where there is one for each path."""
     if scenario.transport.chooser is Chooser.ENTROPY and scenario.endpoint.entropies is not None:
         return scenario.endpoint.entropies // shape.planes
-    return 1 if near else max(shape.t1, 1)
+    return 0
 
 
 def ev_ids(scenario: Scenario, plan: Plan, source: Host, destination: Host) -> list[PathId]:
-    """The numbers of all of them by plane; none for a transport without EVs. Over hashing switches a number is no
-    uplink."""
+    """The numbers of all of them by plane; none for a transport without EVs. Over hashing switches a number is that of
+    no way."""
     if not scenario.transport.has_paths:
         return []
-    each = evs_a_plane(scenario, plan.shape, source.group == destination.group)
-    return [PathId(plane, number) for plane in range(plan.shape.planes) for number in range(each)]
+    numbers = range(evs_between(scenario, plan, source, destination))
+    return [PathId(plane, number) for plane in range(plan.shape.planes) for number in numbers]

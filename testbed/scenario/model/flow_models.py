@@ -169,15 +169,18 @@ def _numbers(ends: Ends) -> tuple[int, int]:
 
 
 class Permutation(Greedy):
-    """Every host sends to one and receives from one: host i of a group to host i of the next group."""
+    """Every host sends to one and receives from one: each host on a T0 to that at its place on the next T0."""
 
     kind: ClassVar[str] = "permutation"
 
     def ends(self, shape: Shape) -> Iterator[Ends]:
-        """In a fabric of one group each host sends to the next one."""
-        step = shape.hosts_per_t0 if shape.t0_groups > 1 else 1
-        for host in range(shape.hosts):
-            yield Ends(host_name(host), host_name((host + step) % shape.hosts), self.group, (), ())
+        """Hosts are counted T0 by T0, and each sends to the one that comes as many places later as a T0 has hosts at
+        most. In a fabric of one T0 each host sends to the next one."""
+        racks = [rack for rack in shape.family.below if rack]
+        hosts = [host for rack in racks for host in rack]
+        step = max(map(len, racks)) if len(racks) > 1 else 1
+        for place, host in sorted(enumerate(hosts), key=lambda each: each[1]):
+            yield Ends(host_name(host), host_name(hosts[(place + step) % len(hosts)]), self.group, (), ())
 
 
 class Incast(Greedy):

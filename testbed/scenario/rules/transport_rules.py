@@ -156,7 +156,7 @@ def _fast_bfd(scenario: Scenario) -> Iterator[Mistake]:
     if scenario.bgp.bfd is None or scenario.bgp.bfd.interval_ns >= least_interval_ns(shape):
         return
     share = bfd_share(shape, scenario.bgp.bfd.interval_ns)
-    links = shape.planes * shape.t0_groups * shape.t1
+    links = shape.planes * shape.family.cable_count
     takes = f"BFD on {links} links would take {share:.0%} of a core"
     yield Mistake(("bgp", "bfd"), f"{takes}; write an interval of at least {format_duration(least_interval_ns(shape))}")
 
