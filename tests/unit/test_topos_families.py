@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields, replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
@@ -29,6 +31,16 @@ def test_every_plane_can_be_built_and_no_way_is_longer_than_it_must_be(family: F
     for source, target in permutations(range(family.tiers[0]), 2):
         lengths = {len(way) for way in family.ways(source, target)}
         assert len(lengths) == 1, "all ways of a pair are of one length"
+
+
+@settings(max_examples=60, deadline=None)
+@given(every, st.sampled_from([(1.0,), (0.5, 1.0)]))
+def test_what_a_family_knows_of_its_ways_is_what_a_walk_finds(family: Family, speed: tuple[float, ...]) -> None:
+    family = replace(family, **{key.name: speed for key in fields(family) if key.name.endswith("_speed")})
+    pairs = [(a, b) for a in range(family.tiers[0]) for b in range(family.tiers[0])]
+    assert all(family.way_count(*pair) == len(family.ways_of(*pair)) for pair in pairs)
+    assert family.most_ways() == max((family.way_count(a, b) for a, b in pairs if a != b), default=1)
+    assert family.span(family.farthest) == max(family.span(way) for pair in pairs for way in family.ways_of(*pair))
 
 
 def test_three_tiers_by_hand() -> None:

@@ -93,10 +93,3 @@ def test_a_slow_link_is_as_long_as_the_links_that_take_its_time() -> None:
     assert slow.nearest(0, 1) == (T0, T1, OTHER)
     assert slow.span(slow.nearest(0, 0)) == 2
     assert slow.span(slow.farthest) == 7
-
-
-@pytest.mark.parametrize("family", [Clos2(1, 0, 3), Clos2(3, 2, 2), Clos2(2, 1, 1)])
-def test_what_a_family_knows_of_its_ways_is_what_a_walk_finds(family: Family) -> None:
-    pairs = [(a, b) for a in range(family.tiers[0]) for b in range(family.tiers[0])]
-    assert all(family.way_count(*pair) == len(family.ways_of(*pair)) for pair in pairs)
-    assert family.span(family.farthest) == max(family.span(way) for pair in pairs for way in family.ways_of(*pair))

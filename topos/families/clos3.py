@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from mrc_testbed.topos.graph import (
@@ -104,6 +105,18 @@ class Clos3(Family):
         for t2 in range(self.t2):
             x = t2 // self.column
             yield one, self._t1(pod, x), SwitchPlace(2, t2), self._t1(far, x), other
+
+    def way_count(self, source: int, target: int) -> int:
+        """As of `Family`."""
+        if source == target:
+            return 1
+        return self.t1 if source // self.t0 == target // self.t0 else self.t2
+
+    @cached_property
+    def farthest(self) -> Way:
+        """As of `Family`: all pods are alike, and so are all pairs of them."""
+        pairs = (0, min(1, self.t0 - 1)), (0, self.t0 if self.pods > 1 else 0)
+        return max((way for pair in pairs for way in self.ways_of(*pair)), key=self.span)
 
     def _t1(self, pod: int, x: int) -> SwitchPlace:
         return SwitchPlace(1, pod * self.t1 + x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from mrc_testbed.topos.graph import (
@@ -80,3 +81,12 @@ class Rail(Family):
         """As of `Family`: one over each spine switch."""
         for spine in range(self.spine):
             yield SwitchPlace(0, source), SwitchPlace(1, spine), SwitchPlace(0, target)
+
+    def way_count(self, source: int, target: int) -> int:
+        """As of `Family`."""
+        return self.spine if source != target else 1
+
+    @cached_property
+    def farthest(self) -> Way:
+        """As of `Family`: all pairs of rail switches are alike."""
+        return max(self.ways_of(0, min(1, self.rails * self.segments - 1)), key=self.span)
