@@ -106,6 +106,11 @@ class Family(ABC):
     def hosts(self) -> int:
         """Number of hosts."""
 
+    @property
+    def nics(self) -> int:
+        """Number of hosts that are the NICs of one node, which follow each other; 1 where each host is a node."""
+        return 1
+
     @abstractmethod
     def t0_of(self, host: int) -> int:
         """The number of the T0 that a host is on."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from mrc_testbed.topos import names
+from mrc_testbed.topos.layout import Pod, TierPair, hosts_in_runs, joins, pods, title
 from mrc_testbed.topos.plan import Plan
 
 MIN_WIDTH = 40
@@ -12,6 +14,11 @@ MIN_WIDTH = 40
 _MAX_NAMES = 8
 """Names of one tier, or hosts of one group, that are drawn before the middle is replaced by an ellipsis."""
 _MAX_GROUPS = 8
+_TWO_TIERS = 2
+_MAX_PODS = 4
+_TWO_NAMES = 2
+"""Names of switches that a pod has room for in a row, if pods are drawn side by side."""
+_BETWEEN_PODS = " │ "
 _CROSS = "\u2572\u2571"
 _GAP = "  "
 _EDGES = 4
@@ -19,7 +26,7 @@ _EDGES = 4
 
 
 def drawing(plan: Plan, width: int = 100) -> str:
-    """The planes as boxes (T1 row over T0 row) with the hosts below, in at most `width` columns.
+    """The planes as boxes, each tier over the one below it, with the hosts at the bottom, in at most `width` columns.
 
     What does not fit is left out, with its number. Raises ValueError below MIN_WIDTH columns.
     """
@@ -53,24 +60,90 @@ def _plane_boxes(plan: Plan, shown: list[int | None], width: int) -> list[str]:
     boxes = len(shown) - (None in shown)
     taken = len(_GAP) * (len(shown) - 1) + (len(note) if None in shown else 0)
     room = (width - taken) // boxes - _EDGES
-    tiers = [_short(_tier(plan, plan.shape.planes - 1, tier)) for tier in (1, 0)]
-    wanted = max(len("  ".join(row)) for row in tiers)
-    inner = min(room, max(wanted, _least_inside(plan) + 1))
+    inner = min(room, max(_wanted(plan, plan.shape.planes - 1), _least_inside(plan) + 1))
     drawn = [[note] if plane is None else _plane_box(plan, plane, inner) for plane in shown]
     height = max(len(box) for box in drawn)
     return [_GAP.join(row) for row in zip(*(_tall(box, height) for box in drawn), strict=True)]
 
 
 def _plane_box(plan: Plan, plane: int, inner: int) -> list[str]:
-    upper, lower = (_wrapped(_short(_tier(plan, plane, tier)), inner) for tier in (1, 0))
-    cross = [_CROSS * max(inner // 4, 2)] if upper else []
     # The label of the cable stands to its right and must not pass the edge of the box.
     middle = min((inner + 2) // 2, inner + 3 - len(_port_label(plane)))
     return [
         "┌" + f"─ plane {plane} ".ljust(inner + 2, "─") + "┐",
-        *(f"│ {row:^{inner}} │" for row in (*upper, *cross, *lower)),
+        *(f"│ {row:^{inner}} │" for row in _switch_rows(plan, plane, inner)),
         "└" + "─" * middle + "┬" + "─" * (inner + 1 - middle) + "┘",
     ]
+
+
+def _wanted(plan: Plan, plane: int) -> int:
+    """Columns of a plane whose tiers have a row each, and whose pods are side by side."""
+    parts = _shown_pods(pods(plan.shape.family))
+    tiers = range(len(plan.shape.family.tiers))
+    if not parts:
+        return max(_natural(_tier(plan, plane, tier)) for tier in tiers)
+    beside = [_pod_width(plane, pod) if isinstance(pod, Pod) else len(pod) for pod in parts]
+    return max(_natural(_tier(plan, plane, tiers[-1])), sum(beside) + len(_BETWEEN_PODS) * (len(beside) - 1))
+
+
+def _natural(found: list[str]) -> int:
+    return len("  ".join(_short(found)))
+
+
+def _pod_width(plane: int, pod: Pod) -> int:
+    return max(_natural(_names(plane, tier, numbers)) for tier, numbers in enumerate(pod.tiers))
+
+
+def _switch_rows(plan: Plan, plane: int, inner: int) -> list[str]:
+    """The highest tier on top; below it the others, or the pods that they form."""
+    parts = pods(plan.shape.family)
+    top = len(plan.shape.family.tiers) - 1
+    if not parts:
+        return _stacked([_tier(plan, plane, tier) for tier in range(top, -1, -1)], inner)
+    upper = _wrapped(_short(_tier(plan, plane, top)), inner)
+    return [*upper, _CROSS * max(inner // 4, 2), *_pod_rows(plane, _shown_pods(parts), inner)]
+
+
+def _stacked(tiers: list[list[str]], inner: int) -> list[str]:
+    """Each tier over the one below it."""
+    rows: list[str] = []
+    for found in filter(None, tiers):
+        rows += [_CROSS * max(inner // 4, 2)] if rows else []
+        rows += _wrapped(_short(found), inner)
+    return rows
+
+
+def _shown_pods(parts: Sequence[Pod]) -> list[Pod | str]:
+    if len(parts) <= _MAX_PODS:
+        return list(parts)
+    return [*parts[:2], f"+{len(parts) - 3} more pods", parts[-1]]
+
+
+def _pod_rows(plane: int, parts: list[Pod | str], inner: int) -> list[str]:
+    """Pods side by side if there is room for two names of each, else one below the other."""
+    widest = max(_pod_width(plane, pod) for pod in parts if isinstance(pod, Pod))
+    name = max(len(names.switch_name(plane, 0, pod.tiers[0][-1])) for pod in parts if isinstance(pod, Pod))
+    note = sum(len(pod) for pod in parts if isinstance(pod, str))
+    boxes = sum(isinstance(pod, Pod) for pod in parts)
+    room = (inner - note - len(_BETWEEN_PODS) * (len(parts) - 1)) // boxes
+    if room < min(widest, _TWO_NAMES * name + 2):
+        return _below_each_other(plane, parts, inner)
+    columns = [[pod] if isinstance(pod, str) else [f"{row:^{room}}" for row in _pod(plane, pod, room)] for pod in parts]
+    height = max(map(len, columns))
+    return [_BETWEEN_PODS.join(row) for row in zip(*(_tall(column, height) for column in columns), strict=True)]
+
+
+def _below_each_other(plane: int, parts: list[Pod | str], inner: int) -> list[str]:
+    rows: list[str] = []
+    for pod in parts:
+        rows += ["─" * inner] if rows else []
+        rows += [pod] if isinstance(pod, str) else _pod(plane, pod, inner)
+    return rows
+
+
+def _pod(plane: int, pod: Pod, inner: int) -> list[str]:
+    found = [_names(plane, tier, numbers) for tier, numbers in enumerate(pod.tiers)]
+    return _stacked(found[::-1], inner)
 
 
 def _tall(box: list[str], height: int) -> list[str]:
@@ -102,8 +175,8 @@ def _host_box(plan: Plan, cables: list[int], least: int, width: int) -> list[str
 
 
 def _host_rows(plan: Plan, room: int) -> list[str]:
-    """A line per T0 group, without the middle ones if there are many."""
-    groups = plan.shape.t0_groups
+    """A line per T0, without the middle ones if there are many."""
+    groups = len(plan.shape.family.below)
     if groups <= _MAX_GROUPS:
         return [_host_row(plan, group, room) for group in range(groups)]
     ends = [_host_row(plan, group, room) for group in (0, 1, groups - 1)]
@@ -111,30 +184,52 @@ def _host_rows(plan: Plan, room: int) -> list[str]:
 
 
 def _host_row(plan: Plan, group: int, room: int) -> str:
-    found = [host.name for host in plan.hosts[group * plan.shape.hosts_per_t0 :][: plan.shape.hosts_per_t0]]
-    label = f"group {group}".ljust(len(f"group {plan.shape.t0_groups - 1}"))
+    below = plan.shape.family.below
+    found = [plan.hosts[host].name for host in below[group]]
+    label = f"group {group}".ljust(len(f"group {len(below) - 1}"))
     row = "  ".join([label, *_short(found)])
-    return row if len(row) <= room else f"{label}  {found[0]} ... {found[-1]}"
+    return row if len(row) <= room or not found else f"{label}  {found[0]} ... {found[-1]}"
 
 
 def _legend(plan: Plan, leaves_out: bool, width: int) -> list[str]:
-    lines = ["A host has one port in every plane, to the T0 of its group there."]
-    if plan.shape.t1:
-        lines.append("Every T0 (lower rows) is linked to every T1 (upper rows) of its plane.")
+    family = plan.shape.family
+    t0 = title(family, 0)
+    lines = [f"A host has one port in every plane, to the {t0} of its group there."]
+    if not hosts_in_runs(family):
+        lines = [f"A host has one port in every plane, to the {t0} with the number of its group."]
+    lines += [_linked(plan, join) for join in joins(family)]
     if leaves_out:
         lines.append("The number between the boxes counts the planes that are not drawn.")
     return [part for line in lines for part in textwrap.wrap(line, width)]
 
 
+def _linked(plan: Plan, join: TierPair) -> str:
+    """Every T0 (lower rows) is linked to every T1 (upper rows) of its plane."""
+    family = plan.shape.family
+    lower, upper = title(family, join.lower), title(family, join.upper)
+    if len(family.tiers) == _TWO_TIERS and join.whole:
+        return f"Every {lower} (lower rows) is linked to every {upper} (upper rows) of its plane."
+    if join.whole:
+        return f"Every {lower} is linked to every {upper} of its {'pod' if join.in_pods else 'plane'}."
+    first = names.switch_name(0, *join.first)
+    ups = [names.switch_name(0, *place) for place in join.uplinks]
+    which = f"{ups[0]} ... {ups[-1]}" if len(ups) > _TWO_NAMES else " and ".join(ups)
+    return f"A {lower} is linked to {len(ups)} of the {family.tiers[join.upper]} {upper}s, such as {first} to {which}."
+
+
 def _tier(plan: Plan, plane: int, tier: int) -> list[str]:
-    count = plan.shape.t1 if tier else plan.shape.t0_groups
-    return [names.switch_name(plane, tier, index) for index in range(count)]
+    return _names(plane, tier, range(plan.shape.family.tiers[tier]))
+
+
+def _names(plane: int, tier: int, numbers: Sequence[int]) -> list[str]:
+    return [names.switch_name(plane, tier, number) for number in numbers]
 
 
 def _least_inside(plan: Plan) -> int:
     """Columns for the longest switch name and the title of a box."""
     last = plan.shape.planes - 1
-    longest = max(len(name) for tier in (0, 1) for name in _tier(plan, last, tier)[-1:])
+    tiers = range(len(plan.shape.family.tiers))
+    longest = max(len(name) for tier in tiers for name in _tier(plan, last, tier)[-1:])
     return max(longest, len(f"plane {last}") + 1)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mrc_testbed.topos import plain, usid
 from mrc_testbed.topos.budget import count_routes
+from mrc_testbed.topos.graph import Family, SwitchPlace
+from mrc_testbed.topos.layout import joins, spread, tier_counts, title, titles, way_word
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.tables import routes_of
@@ -32,11 +34,18 @@ def _row(title: str, text: str) -> list[str]:
 
 def _counts(plan: Plan) -> Iterator[tuple[str, str]]:
     shape = plan.shape
-    host_links = shape.hosts * shape.planes
-    tiers = f"({shape.t0_groups} T0 + {shape.t1} T1)"
-    yield "fabric", f"{plural(shape.planes, 'plane')} x {tiers}, {plural(shape.hosts_per_t0, 'host')} a T0"
+    family, host_links = shape.family, shape.hosts * shape.planes
+    below = spread(map(len, family.below))
+    hosts = f"{below} host{'s' * (below != '1')} a {title(family, 0)}"
+    yield "fabric", f"{plural(shape.planes, 'plane')} x ({' + '.join(tier_counts(family))}), {hosts}"
     yield "counts", f"{plural(shape.hosts, 'host')}, {plural(shape.switches, 'switch')}, {plural(shape.links, 'link')}"
-    yield "", f"({host_links:,} host ports, {shape.links - host_links:,} T0-T1), {_routes(plan):,} routes"
+    between = [f"{shape.planes * join.cables:,} {_joined(join.lower, join.upper)}" for join in joins(family)]
+    links = ", ".join([f"{host_links:,} host ports", *(between or [f"0 {_joined(0, 1)}"])])
+    yield "", f"({links}), {_routes(plan):,} routes"
+
+
+def _joined(lower: int, upper: int) -> str:
+    return f"T{lower}-T{upper}"
 
 
 def _routes(plan: Plan) -> int:
@@ -50,18 +59,42 @@ def _rates(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "rates", f"{rate_text(shape.port_rate_bps)} a port, rtt {time_text(shape.rtt_ns)}"
     yield "", f"{count_text(shape.port_pps)} packets/s a port, {count_text(shape.fabric_pps)} when all hosts send"
     yield "", f"{shape.plane_bdp_packets:.1f} packets in flight fill a plane"
+    for join in joins(shape.family):
+        if join.shares != (1,):
+            rates = " or ".join(rate_text(share * shape.port_rate_bps) for share in join.shares)
+            yield "", f"{rates} a link {_joined(join.lower, join.upper)}"
+    yield from _oversubscribed(shape.family)
+
+
+def _oversubscribed(family: Family) -> Iterator[tuple[str, str]]:
+    """Tiers whose switches have more bandwidth below them than above."""
+    down = {SwitchPlace(0, group): float(len(below)) for group, below in enumerate(family.below)}
+    up: dict[SwitchPlace, float] = {}
+    for lower, upper, share in family.cables():
+        up[lower] = up.get(lower, 0.0) + share
+        down[upper] = down.get(upper, 0.0) + share
+    for tier in range(len(family.tiers)):
+        places = [place for place in up if place.tier == tier]
+        ratio = max((down[place] / up[place] for place in places), default=0.0)
+        if ratio > 1:
+            yield "", f"oversubscribed {ratio:.3g}:1 at a {title(family, tier)}"
 
 
 def _names(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "hosts", _span([host.name for host in plan.hosts])
-    for tier, kind in ((0, "T0"), (1, "T1")):
+    family = plan.shape.family
+    for tier in range(len(family.tiers)):
         found = [switch.name for switch in plan.switches if switch.tier == tier]
-        if found:
-            yield kind, f"{_span(found)}, named p<plane>-t{tier}-<number>"
+        what = "" if title(family, tier) == f"T{tier}" else f": {title(family, tier)}"
+        yield f"T{tier}", f"{_span(found)}, named p<plane>-t{tier}-<number>{what}"
     yield "links", f"{_span([link.name for link in plan.links if link.is_host_link])} (port of a host)"
-    between = [link.name for link in plan.links if not link.is_host_link]
-    if between:
-        yield "", f"{_span(between)} (T0 to T1)"
+    tier_of = {switch.name: switch.tier for switch in plan.switches}
+    between: dict[tuple[int, int], list[str]] = {}
+    for link in plan.links:
+        if not link.is_host_link:
+            between.setdefault((tier_of[link.near.node], tier_of[link.far.node]), []).append(link.name)
+    for (lower, upper), found in between.items():
+        yield "", f"{_span(found)} (T{lower} to T{upper})"
 
 
 def _usids(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -78,10 +111,11 @@ def _usids(plan: Plan) -> Iterator[tuple[str, str]]:
 def _example(plan: Plan) -> Iterator[tuple[str, str]]:
     src, dst = plan.hosts[0], plan.hosts[-1]
     paths = plan.paths(src, dst)
-    path = paths[min(len(paths) // 2 + plan.shape.t1 // 2, len(paths) - 1)]
+    path = paths[min(len(paths) // 2 + len(plan.ways(src, dst)) // 2, len(paths) - 1)]
     ev = usid.ev(path.id, src.udp_port)
     yield "paths", f"{len(paths)} from {src.name} to {dst.name}; one of them:"
-    yield "", f"EV {ev:#010x} = plane {path.id.plane}, uplink {path.id.uplink}, UDP port {src.udp_port}"
+    number = f"{way_word(plan.shape.family)} {path.id.uplink}"
+    yield "", f"EV {ev:#010x} = plane {path.id.plane}, {number}, UDP port {src.udp_port}"
     yield "", f"written to {path.inner}"
     yield "", f"travels as {path.outer}"
     for link in plan.links_on_path(src, dst, path.id):
@@ -96,19 +130,39 @@ def _addresses(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _hashed(plan: Plan) -> Iterator[tuple[str, str]]:
     shape = plan.shape
-    if shape.t0_groups > 1:
-        yield "paths", f"a T0 hashes each flow to another T0 over {plural(shape.t1, 'uplink')}"
+    if shape.family.tiers[0] > 1:
+        yield "paths", _hashing(plan)
     if shape.planes > 1:
         yield "planes", f"a host has an address in each of {shape.planes}; a flow keeps its plane"
 
 
+def _hashing(plan: Plan) -> str:
+    """Where each tier has a choice."""
+    family = plan.shape.family
+    most = [max(map(_choices(plan), places), default=0) for places in _by_tier(plan)]
+    first = f"a {title(family, 0)} hashes each flow to another {title(family, 0)} over {plural(most[0], 'uplink')}"
+    above = [f"a {title(family, tier)} over {count}" for tier, count in enumerate(most) if tier and count > 1]
+    return ", ".join([first, *above])
+
+
+def _by_tier(plan: Plan) -> list[list[SwitchPlace]]:
+    tiers = plan.shape.family.tiers
+    return [[place for place in plan.shape.family.switches() if place.tier == tier] for tier in range(len(tiers))]
+
+
+def _choices(plan: Plan) -> Callable[[SwitchPlace], int]:
+    return lambda place: max(map(len, plan.next_places(place).values()), default=0)
+
+
 def _learned(plan: Plan) -> Iterator[tuple[str, str]]:
+    *lower, last = titles(plan.shape.family)
+    between = f"between {', '.join(lower)} and {last}"
     if plan.learns_locators:
-        yield "BGP", "between T0 and T1 finds the routes to their uSIDs"
+        yield "BGP", f"{between} finds the routes to their uSIDs"
     elif plan.learns and plan.by_usid:
-        yield "BGP", f"between T0 and T1 finds the routes to plain addresses of hosts, such as {_plain(plan)}"
+        yield "BGP", f"{between} finds the routes to plain addresses of hosts, such as {_plain(plan)}"
     elif plan.learns:
-        yield "BGP", "between T0 and T1 finds the routes to hosts"
+        yield "BGP", f"{between} finds the routes to hosts"
 
 
 def _plain(plan: Plan) -> str:

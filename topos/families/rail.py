@@ -62,6 +62,11 @@ class Rail(Family):
         """As of `Family`: NICs."""
         return self.nodes * self.rails
 
+    @property
+    def nics(self) -> int:
+        """As of `Family`."""
+        return self.rails
+
     def t0_of(self, host: int) -> int:
         """As of `Family`: the switch of its rail, in the segment of its node."""
         node, rail = divmod(host, self.rails)
