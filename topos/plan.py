@@ -87,6 +87,11 @@ class Plan:
             found[link.far.node].append((link.far, link.near))
         return found
 
+    @cached_property
+    def rates_bps(self) -> dict[Interface, int]:
+        """The rate of each interface, which is that of its link."""
+        return {end: link.rate_bps for link in self.links for end in link.ends}
+
     def neighbour_addresses(self, own: Interface, peer: Interface) -> tuple[str, ...]:
         """The addresses by which the node of `own` may name its neighbour at `peer` as a next hop."""
         return (

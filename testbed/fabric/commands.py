@@ -181,13 +181,14 @@ def queue_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """The shaper and the two queues of every port of one node (`tc -batch`)."""
     is_host = names.parse_host(node) is not None
     for own, _ in plan.ports[node]:
+        rate_bps = plan.rates_bps[own]
         # Only a stab makes the kernel read a packet's length again, so that a trimmed one is charged at its new length.
         stab = f"stab overhead {STAB_OVERHEAD_BYTES} " if options.port_program and not is_host else ""
         yield f"qdisc add dev {own.name} root handle 1: {stab}htb default 20"
-        yield from class_lines("add", own.name, plan.shape.port_rate_bps)
+        yield from class_lines("add", own.name, rate_bps)
         if not options.port_program:  # which sets the class of each packet itself
             yield _control_filter(own.name, options.marks.control)
-        yield from _leaves(own.name, plan.shape, options, is_host)
+        yield from _leaves(own.name, rate_bps, plan.shape, options, is_host)
 
 
 def class_lines(verb: str, device: str, rate: int) -> Iterator[str]:
@@ -211,21 +212,21 @@ def _control_filter(device: str, dscp: int) -> str:
     return f"filter add dev {device} parent 1: protocol ipv6 prio 1 u32 {match} classid {CLASS_CONTROL}"
 
 
-def _leaves(device: str, shape: Shape, options: FabricOptions, is_host: bool) -> Iterator[str]:
+def _leaves(device: str, rate_bps: int, shape: Shape, options: FabricOptions, is_host: bool) -> Iterator[str]:
     if is_host and options.delay == "netem":
         leaf = f"netem delay {options.one_way_delay_ns(shape) // 1000}us limit {NIC_QUEUE_PACKETS}"
         control = data = leaf
     elif is_host:
         control = data = f"bfifo limit {NIC_QUEUE_PACKETS * WIRE_BYTES}"
     else:
-        control = f"bfifo limit {control_queue_bytes(shape)}"
-        data = f"bfifo limit {data_queue_bytes(shape, options)}"
+        control = f"bfifo limit {control_queue_bytes(shape, rate_bps)}"
+        data = f"bfifo limit {data_queue_bytes(shape, rate_bps, options)}"
     yield f"qdisc add dev {device} parent {CLASS_CONTROL} handle 10: {control}"
     yield f"qdisc add dev {device} parent {CLASS_DATA} handle 20: {data}"
 
 
-def data_queue_bytes(shape: Shape, options: FabricOptions) -> int:
-    """Limit of a switch port's data queue."""
+def data_queue_bytes(shape: Shape, rate_bps: int, options: FabricOptions) -> int:
+    """Limit of the data queue of a switch port of this rate."""
     if options.port_program:
-        return program_queue_bytes(shape, options.thresholds)
-    return queue_bytes(shape, QUEUE_BDP)
+        return program_queue_bytes(shape, rate_bps, options.thresholds)
+    return queue_bytes(shape, rate_bps, QUEUE_BDP)

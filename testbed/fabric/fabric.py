@@ -259,7 +259,7 @@ class Fabric:
                 self._program.set_rate(end, before, rate_bps)
         self.catch_up.forget(self.plan.link_by_name[link].ends)
         self._rates_bps[link] = rate_bps
-        if rate_bps == self.plan.shape.port_rate_bps:
+        if rate_bps == self.plan.link_by_name[link].rate_bps:
             del self._rates_bps[link]
 
     def make_up_lost_time(self) -> None:
@@ -279,7 +279,7 @@ class Fabric:
 
     def rate_bps(self, link: str) -> int:
         """The current nominal rate of a link."""
-        return self._rates_bps.get(link, self.plan.shape.port_rate_bps)
+        return self._rates_bps.get(link, self.plan.link_by_name[link].rate_bps)
 
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
         """Lose or corrupt packets that arrive at one end of a link, in addition to existing rules.
@@ -355,7 +355,7 @@ class Fabric:
         return self._program
 
     def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]:
-        """The uplink (T1) that the switches choose for each flow now; 0 within a T0 group. Sends nothing.
+        """The number of the way that switches choose for each flow now; 0 within a T0 group. Sends nothing.
 
         Raises MissingCapability where the choice depends on more than these fields, FabricError without a way.
         """
@@ -366,8 +366,9 @@ class Fabric:
 
         It captures nothing until `listen`. Raises FabricError.
         """
-        near = self.plan.link_by_name[link].near
-        return Tap(self.pids[near.node], near, snap_bytes, ring_blocks(self.plan.shape.port_rate_bps, snap_bytes))
+        tapped = self.plan.link_by_name[link]
+        blocks = ring_blocks(tapped.rate_bps, snap_bytes)
+        return Tap(self.pids[tapped.near.node], tapped.near, snap_bytes, blocks)
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now."""

@@ -1,64 +1,68 @@
-"""What the port program knows of the uplinks among which a T0 chooses packet by packet (bpf/adaptive.h)."""
+"""What the port program knows of the ports among which a switch chooses packet by packet (bpf/adaptive.h)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from mrc_testbed.testbed.fabric.port_maps import CHOICE, SharedArray
-from mrc_testbed.testbed.switching.adaptive import Looks
+from mrc_testbed.testbed.switching.adaptive import Looks, ports_to_choose
 from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
 from mrc_testbed.topos.plan import Plan
 
 _NS_BITS = 8 * 10**9
 _BANDS = struct.Struct("3Q")
-_BANDS_AT, _LIVE_AT = 8, 40
+_BANDS_AT, _LIVE_AT = 16, 48
 """Of `band_ns` and `live` in a choice."""
 _WORD = struct.Struct("Q")
 
 
 class PortChoices:
-    """The choices of all T0s in the program's memory. Without them switches hash."""
+    """The choices of all switches that have any, in the program's memory. Without them switches hash."""
 
     def __init__(self, choices: SharedArray, plan: Plan, looks: Looks) -> None:
-        """Let every T0 choose among its uplinks, all of which have carrier."""
+        """Let every switch choose among its next ports, all of which have carrier."""
         self._choices = choices
-        self._levels = looks.levels
-        self._uplinks: dict[Interface, Interface] = {}
-        """Those of all T0s, each with the other end of its link."""
+        self._plan = plan
+        self._looks = looks
+        self._chosen: dict[Interface, Interface] = {}
+        """The ports to choose from of all switches, each with the other end of its link."""
         for switch in plan.switches:
-            if switch.tier == 0:
-                self._add(plan.ports[switch.name], set(plan.host_by_name), plan.shape.port_rate_bps, looks.every_ns)
+            if ports := ports_to_choose(plan, switch):
+                self._add(switch.name, ports)
 
-    def _add(
-        self, ports: Iterable[tuple[Interface, Interface]], hosts: Collection[str], rate_bps: int, every_ns: int
-    ) -> None:
-        """The ports of one T0."""
-        ends = {own: peer for own, peer in ports if peer.node not in hosts}
-        if not ends:
-            return
-        first = min(own.ifindex for own in ends) - FIRST_IFINDEX
-        for own, _ in ports:
-            bands = _bands(self._levels, rate_bps)
-            CHOICE.pack_into(self._choices.memory, self._at(own), first, len(ends), *bands, every_ns, own in ends, 0, 0)
-        self._uplinks.update(ends)
+    def _add(self, switch: str, among: Sequence[Interface]) -> None:
+        """The ports of one switch. Those `among` which it chooses are told one after the other, in their order."""
+        following = dict(zip(among, (*among[1:], among[0]), strict=True))
+        first = _key(among[0])
+        for own, peer in self._plan.ports[switch]:
+            at, next_key = self._choices.at(_key(own)), _key(following.get(own, own))
+            bands = self._bands(own, self._plan.rates_bps[own])
+            numbers = first, len(among), next_key, 0
+            CHOICE.pack_into(self._choices.memory, at, *numbers, *bands, self._looks.every_ns, own in following, 0, 0)
+            if own in following:
+                self._chosen[own] = peer
 
-    def _at(self, port: Interface) -> int:
-        return self._choices.at(port.ifindex - FIRST_IFINDEX)
+    def _bands(self, port: Interface, rate_bps: int) -> Iterator[int]:
+        """Upper ends of the bands of a port that has this rate now, as times, since the program keeps its queue in
+        ns."""
+        levels = self._looks.levels_at(self._plan.rates_bps[port], self._plan.shape.port_rate_bps)
+        return (level * _NS_BITS // rate_bps for level in levels)
 
     def set_rate(self, port: Interface, rate_bps: int) -> None:
         """Keep the bands of a port in bytes, at another rate."""
-        if port in self._uplinks:
-            bands = _bands(self._levels, rate_bps)
-            _BANDS.pack_into(self._choices.memory, self._at(port) + _BANDS_AT, *bands)
+        if port in self._chosen:
+            _BANDS.pack_into(
+                self._choices.memory, self._choices.at(_key(port)) + _BANDS_AT, *self._bands(port, rate_bps)
+            )
 
     def set_down(self, down: Collection[Interface]) -> None:
-        """Leave out the uplinks whose own port, or the other end of its link, is one of those."""
-        for own, peer in self._uplinks.items():
+        """Leave out the ports that are among those, or lead to one of them."""
+        for own, peer in self._chosen.items():
             live = own not in down and peer not in down
-            _WORD.pack_into(self._choices.memory, self._at(own) + _LIVE_AT, live)
+            _WORD.pack_into(self._choices.memory, self._choices.at(_key(own)) + _LIVE_AT, live)
 
 
-def _bands(levels: Iterable[int], rate_bps: int) -> Iterator[int]:
-    """The upper ends of bands as times, since the program keeps its queue in ns."""
-    return (level * _NS_BITS // rate_bps for level in levels)
+def _key(port: Interface) -> int:
+    """Of a port in the program's maps."""
+    return port.ifindex - FIRST_IFINDEX

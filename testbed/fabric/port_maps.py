@@ -20,7 +20,7 @@ PORT = struct.Struct("8Q")
 QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
 LATENESS = struct.Struct("3Q")
-CHOICE = struct.Struct("2I7Q")
+CHOICE = struct.Struct("4I7Q")
 _LAST_AT = 16
 """Of `last_ns` in it."""
 SETTINGS = struct.Struct("6BH")

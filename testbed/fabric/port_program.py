@@ -96,17 +96,18 @@ class PortProgram:
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
         self._latenesses = maps["latenesses"]
         self.rules = RuleTable(SharedRules(maps["port_rules"]))
-        bdp = level_bdp_bytes(plan.shape)
         self._levels = {
-            own.ifindex: options.thresholds.in_bytes(bdp, is_last_hop(node, peer.node))
+            own.ifindex: options.thresholds.in_bytes(
+                level_bdp_bytes(plan.shape, plan.rates_bps[own]), is_last_hop(node, peer.node)
+            )
             for node, ports in plan.ports.items()
             for own, peer in ports
         }
         self._nic_delay_ns = options.one_way_delay_ns(plan.shape) if options.delay == "netem" else 0
         self._rtt_ns = plan.shape.rtt_ns
         self._nics = {own.ifindex for host in plan.hosts for own, _ in plan.ports[host.name]}
-        for ifindex in self._levels:
-            self._write(ifindex, plan.shape.port_rate_bps)
+        for own, rate_bps in plan.rates_bps.items():
+            self._write(own.ifindex, rate_bps)
         self._choices = PortChoices(maps["choices"], plan, looks_of(plan.shape)) if options.adaptive else None
 
     def _write(self, ifindex: int, rate_bps: int) -> None:

@@ -46,7 +46,7 @@ def rows_wanted(expected: Expected, node: str) -> Iterator[PortRow]:
         for handle in ("1:1", CLASS_CONTROL, CLASS_DATA):
             yield "shaper", own.name, handle, str(rates[own.name])
         if node in expected.plan.switch_by_name:
-            for handle, limit in _limits(expected).items():
+            for handle, limit in _limits(expected, expected.plan.rates_bps[own]).items():
                 yield "queue", own.name, handle, str(limit)
         if expected.has_egress(node):
             yield "size table", own.name, str(STAB_OVERHEAD_BYTES)
@@ -55,19 +55,22 @@ def rows_wanted(expected: Expected, node: str) -> Iterator[PortRow]:
                 yield "program", own.name, name, f"id {expected.programs[name]}"
 
 
-def _limits(expected: Expected) -> dict[str, int]:
+def _limits(expected: Expected, rate_bps: int) -> dict[str, int]:
+    """Of a port of this planned rate."""
     shape = expected.plan.shape
-    return {CLASS_CONTROL: control_queue_bytes(shape), CLASS_DATA: data_queue_bytes(shape, expected.options)}
+    data = data_queue_bytes(shape, rate_bps, expected.options)
+    return {CLASS_CONTROL: control_queue_bytes(shape, rate_bps), CLASS_DATA: data}
 
 
 def rows_held(expected: Expected, node: str, text: str) -> Iterator[PortRow]:
     """The same, parsed from the output of `tc`."""
     # tc prints classes without their device and not as JSON; a root qdisc line begins the next device.
     devices = iter(expected.plan.ports[node])
-    rates, limits, device = expected.port_rates(node), _limits(expected), "?"
+    rates, limits, device = expected.port_rates(node), dict[str, int](), "?"
     for line in text.splitlines():
         if _ROOT.match(line):
-            device = next(devices)[0].name
+            own, _ = next(devices)
+            device, limits = own.name, _limits(expected, expected.plan.rates_bps[own])
         elif match := _CLASS.match(line):
             rate = int(match[2]) * _UNIT_BPS[match[3]]
             yield "shaper", device, match[1], _as_planned(rate, rates[device], rates[device] * _PRINT_ROUNDING)

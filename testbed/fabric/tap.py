@@ -40,9 +40,9 @@ FLUSH_S = 2.5 * _RETIRE_MS / 1000
 _STATUS = struct.Struct("=I")
 
 
-def ring_blocks(port_rate_bps: int, snap_bytes: int) -> int:
+def ring_blocks(rate_bps: int, snap_bytes: int) -> int:
     """Number of blocks that hold _HELD_S of a full port, with the last of each _RETIRE_MS half empty."""
-    packets = CAPTURED_PER_DATA * 2 * _HELD_S * port_rate_bps / 8 / WIRE_BYTES
+    packets = CAPTURED_PER_DATA * 2 * _HELD_S * rate_bps / 8 / WIRE_BYTES
     needed = ceil(packets * stored_bytes(min(snap_bytes, WIRE_BYTES)) / _BLOCK_BYTES)
     return min(needed + _HELD_S * 1000 // _RETIRE_MS, _MAX_BLOCKS)
 

@@ -54,7 +54,7 @@ class Injector:
         fabric.verify_rules(())
         for each in fabric.plan.links:
             rate_bps = fabric.rate_bps(each.name)
-            if rate_bps != fabric.plan.shape.port_rate_bps:
+            if rate_bps != each.rate_bps:
                 raise FabricError(each.near.node, "read-back", f"{each.name} is still at {format_rate(rate_bps)}")
         if down := fabric.ports_held_down():
             raise FabricError(down[0].node, "read-back", f"{down[0].name} is still held down by a fault")

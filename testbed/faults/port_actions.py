@@ -60,8 +60,7 @@ class SlowLinks(FaultAction):
 
 
 def _apply_rates(system: TargetSystem, occurrence: Occurrence) -> None:
-    planned_bps = system.plan.shape.port_rate_bps
     for link in occurrence.targets:
-        rate_bps = system.limits("rate").of(link) or planned_bps
+        rate_bps = system.limits("rate").of(link) or system.plan.link_by_name[link].rate_bps
         if rate_bps != system.fabric.rate_bps(link):
             system.fabric.set_rate(link, rate_bps)

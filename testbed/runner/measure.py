@@ -68,7 +68,8 @@ class Measurement:
         self._schedule = fault_schedule(scenario.occurrences)
         self._injector = injector
         self._least_ns = scenario.shape().least_ns
-        self._shape_watch = ShapeWatch(scenario.shape().port_rate_bps, self._least_ns(WINDOW_NS))
+        rates_bps = {(port.node, port.name): rate_bps for port, rate_bps in fabric.plan.rates_bps.items()}
+        self._shape_watch = ShapeWatch(rates_bps, self._least_ns(WINDOW_NS))
         self._port_log = PortLog(fabric, recorder)
         self._machine: MachineFigures | None = None
         self._machine_figures: dict[str, Any] = {}
@@ -280,7 +281,7 @@ class Measurement:
         """Wait until queues are empty, so that no packet is in flight when counters are read."""
         shape = self._fabric.plan.shape
         cut_bps = (step.occurrence.parameters.rate_bps for step in self._schedule if step.effect is Effect.RATE)
-        slowest_bps = min([shape.port_rate_bps, *cut_bps])
+        slowest_bps = min([*self._fabric.plan.rates_bps.values(), *cut_bps])
         packet_ns = WIRE_BYTES * 8 * 10**9 // slowest_bps
         wait_ns = max(shape.least_ns(_MIN_QUIET_NS), _QUIET_RTTS * shape.rtt_ns, _QUIET_PACKETS * packet_ns)
         longest_ns = max(shape.least_ns(_LONGEST_QUIET_NS), _LONGEST_QUIET_PACKETS * packet_ns)

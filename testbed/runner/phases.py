@@ -86,12 +86,13 @@ class Phases:
         if job.scenario.fabric.routes is PathRoutes.TALKING:
             self.plan = whole.with_paths_between((qp.src, qp.dst) for qp in self._job_plan.qps)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
+        tiers = len(whole.shape.family.tiers)
         self._environment = {
             **job.world.facts(job.scenario),
             "transport": job.scenario.transport,
             "routing": job.scenario.routing,
             **{name: value for name in NAMED if (value := getattr(job.scenario, name))},
-            **({"adaptive_routing": adaptive_words(job.world.options)} if job.scenario.adaptive else {}),
+            **({"adaptive_routing": adaptive_words(job.world.options, tiers)} if job.scenario.adaptive else {}),
             **({"layout": job.scenario.layout_note} if job.scenario.layout_note else {}),
             "congestion_control": job.scenario.congestion_control,
             "ev_selection": job.scenario.endpoint.ev_selection,

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from mrc_testbed.topos.shape import burst_bytes
 
 WINDOW_NS = 1_000_000_000
+Port = tuple[str, str]
+"""Node and name."""
 
 
 class ShapeWatch:
-    """How far any port exceeded its configured rate, over windows of a second, or `window_ns`.
+    """How far any port exceeded the rate of its link, over windows of a second, or `window_ns`.
 
     The burst that a shaper allows after a pause is excluded: at a low rate it is a good part of a second.
     """
 
-    def __init__(self, rate_bps: int, window_ns: int = WINDOW_NS) -> None:
-        self._rate_bps = rate_bps
+    def __init__(self, rates_bps: Mapping[Port, int], window_ns: int = WINDOW_NS) -> None:
+        """`rates_bps`: of every port by node and name."""
+        self._by_rate: dict[int, list[Port]] = {}
+        for port, rate_bps in rates_bps.items():
+            self._by_rate.setdefault(rate_bps, []).append(port)
         self._window_ns = window_ns
-        self._seen: deque[tuple[int, dict[tuple[str, str], int]]] = deque()
+        self._seen: deque[tuple[int, dict[Port, int]]] = deque()
         self.error: float | None = None
 
     def sample(self, t_ns: int, rows: list[tuple[Any, ...]]) -> None:
@@ -28,6 +34,7 @@ class ShapeWatch:
         self._seen.append((t_ns, sent))
         while t_ns - self._seen[0][0] >= self._window_ns:
             before_ns, before = self._seen.popleft()
-            most = max(now - before[port] for port, now in sent.items())
-            rate = max(0, most - burst_bytes(self._rate_bps)) * 8e9 / (t_ns - before_ns)
-            self.error = max(self.error or 0.0, rate / self._rate_bps - 1)
+            for rate_bps, ports in self._by_rate.items():
+                most = max(sent[port] - before[port] for port in ports)
+                rate = max(0, most - burst_bytes(rate_bps)) * 8e9 / (t_ns - before_ns)
+                self.error = max(self.error or 0.0, rate / rate_bps - 1)

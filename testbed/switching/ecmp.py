@@ -10,8 +10,10 @@ Policy 3 reads the packet in any case and can add the flow label, which Linux TC
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.plan import Plan
@@ -32,6 +34,16 @@ class PlainFlow(NamedTuple):
     protocol: Literal["udp", "tcp"]
     source_port: int
     destination_port: int
+
+
+def number_of_way(plan: Plan, flow: PlainFlow, switches: Sequence[str]) -> int:
+    """The number of the way over these switches among those of the flow's pair of hosts. Raises FabricError for one
+    that is none of them."""
+    crossed = tuple(plan.switch_by_name[name].place for name in switches)
+    ways = plan.ways(flow.source, flow.destination)
+    if crossed not in ways:
+        raise FabricError(switches[0], f"find the way to {flow.destination.name}", f"it is {' > '.join(switches)}")
+    return ways.index(crossed)
 
 
 def unpredictable(options: FabricOptions) -> str:

@@ -36,7 +36,7 @@ class Expected:
         rates = {}
         for link in self.plan.links_of(node):
             own = link.near if link.near.node == node else link.far
-            rates[own.name] = self.rates_bps.get(link.name, self.plan.shape.port_rate_bps)
+            rates[own.name] = self.rates_bps.get(link.name, link.rate_bps)
         return rates
 
     def devices_without(self, what: str, node: str) -> set[str]:

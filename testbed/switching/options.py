@@ -99,27 +99,27 @@ class FabricOptions:
         return 0 if self.delay == "none" else shape.rtt_ns // 2
 
 
-def bdp_bytes(shape: Shape) -> int:
-    """One plane-BDP of a port in bytes on the wire."""
-    return int(shape.port_rate_bps * shape.rtt_ns / 8e9)
+def bdp_bytes(shape: Shape, rate_bps: int) -> int:
+    """One BDP of a port in bytes on the wire: T times its rate, which is that of its link."""
+    return int(rate_bps * shape.rtt_ns / 8e9)
 
 
-def queue_bytes(shape: Shape, bdps: int) -> int:
-    """Limit of a queue that holds `bdps` plane-BDP."""
-    return max(bdps * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
+def queue_bytes(shape: Shape, rate_bps: int, bdps: int) -> int:
+    """Limit of a queue that holds `bdps` BDP of its port."""
+    return max(bdps * bdp_bytes(shape, rate_bps), MIN_QUEUE_PACKETS * WIRE_BYTES)
 
 
-def level_bdp_bytes(shape: Shape) -> int:
-    """The plane-BDP for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
-    return max(bdp_bytes(shape), MIN_LEVEL_PACKETS * WIRE_BYTES)
+def level_bdp_bytes(shape: Shape, rate_bps: int) -> int:
+    """The BDP of a port for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
+    return max(bdp_bytes(shape, rate_bps), MIN_LEVEL_PACKETS * WIRE_BYTES)
 
 
-def control_queue_bytes(shape: Shape) -> int:
+def control_queue_bytes(shape: Shape, rate_bps: int) -> int:
     """Limit of a switch port's queue of control packets and trimmed headers."""
-    return queue_bytes(shape, CONTROL_QUEUE_BDP)
+    return queue_bytes(shape, rate_bps, CONTROL_QUEUE_BDP)
 
 
-def program_queue_bytes(shape: Shape, thresholds: PortThresholds) -> int:
+def program_queue_bytes(shape: Shape, rate_bps: int, thresholds: PortThresholds) -> int:
     """Limit of the data queue behind a port program."""
-    slack = max(PROGRAM_SLACK_BDP * bdp_bytes(shape), MIN_QUEUE_PACKETS * WIRE_BYTES)
-    return int(thresholds.drop * level_bdp_bytes(shape)) + slack
+    slack = max(PROGRAM_SLACK_BDP * bdp_bytes(shape, rate_bps), MIN_QUEUE_PACKETS * WIRE_BYTES)
+    return int(thresholds.drop * level_bdp_bytes(shape, rate_bps)) + slack

@@ -1,4 +1,4 @@
-"""Adaptive routing in virtual time: switches choose the uplink of each data packet by how much waits there.
+"""Adaptive routing in virtual time: switches choose the port of each data packet by how much waits there.
 
 Control packets go by the hash, as they are few and their order tells something. A dead port of the switch's own is out
 at once; what is beyond, it knows only with `far_links`.
@@ -14,9 +14,11 @@ from mrc_testbed.testbed.switching.adaptive import Looks
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port
-from mrc_testbed.testbed.virtual.ways import HashedWays, Topology, Toward, remember
-from mrc_testbed.topos import names
+from mrc_testbed.testbed.virtual.ways import HashedWays, Hop, Topology, Toward, remember
 from mrc_testbed.topos.plan import Plan
+
+Chosen = tuple[Port, Port, int, int]
+"""The port that a packet left by last, the one that it leaves by now, and the numbers of both hosts."""
 
 
 class AdaptiveWays(HashedWays):
@@ -31,53 +33,63 @@ class AdaptiveWays(HashedWays):
         self._now = now
         self._draw = Random(f"adaptive {seed}").random
         self._groups = [host.group for host in plan.hosts]
-        self._seen: dict[Toward, tuple[int, list[int]]] = {}
-        """When a T0 last looked at its uplinks, and those that were in the least band then."""
-        self._ports: dict[tuple[int, int, int, int], Sequence[Port]] = {}
-        """By the numbers of both hosts, plane and uplink."""
+        self._levels: dict[Port, tuple[int, ...]] = {}
+        self._seen: dict[Toward, tuple[int, list[Hop]]] = {}
+        """When a switch last looked at its ports, and those that were in the least band then."""
+        self._ports: dict[Chosen, Sequence[Port]] = {}
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """As of `Ways`; another answer for each packet of data."""
         if packet.row != DATA_ROW:
             return super().choose(packet)
-        way = packet.way
-        least = self._least((way.plane, self._groups[way.source], self._groups[way.destination]))
-        if not least:
-            return ()
-        return self._over(way.source, way.destination, way.plane, least[int(self._draw() * len(least))])
+        switch = packet.ports[-1].peer.interface.node
+        least = self._least((switch, self._groups[packet.way.destination]))
+        return self._over(packet, switch, least[int(self._draw() * len(least))]) if least else ()
 
-    def _least(self, toward: Toward) -> list[int]:
-        """The uplinks in the least band, as the switch saw them last."""
+    def _least(self, toward: Toward) -> list[Hop]:
+        """The ports in the least band, as the switch saw them last."""
         now_ns = self._now()
         seen = self._seen.get(toward)
         if seen is None or now_ns - seen[0] >= self._looks.every_ns:
             seen = self._seen[toward] = now_ns, self._look(toward)
         return seen[1]
 
-    def _look(self, toward: Toward) -> list[int]:
-        uplinks = self._topology.uplinks(names.switch_name(toward[0], 0, toward[1]))
-        levels = self._looks.levels
-        bands = {
-            number: bisect_left(levels, port.backlog_bytes())
-            for number, port in enumerate(uplinks)
-            if port.live and self._leads_on(toward, number)
-        }
-        least = min(bands.values(), default=0)
-        return [number for number, band in bands.items() if band == least]
+    def _look(self, toward: Toward) -> list[Hop]:
+        bands = [
+            (bisect_left(self._levels_of(hop.port), hop.port.backlog_bytes()), hop)
+            for hop in self._topology.hops(toward)
+            if hop.port.live and self._leads_on(hop.switch, toward[1])
+        ]
+        least = min((band for band, _ in bands), default=0)
+        return [hop for band, hop in bands if band == least]
 
-    def _leads_on(self, toward: Toward, uplink: int) -> bool:
+    def _levels_of(self, port: Port) -> tuple[int, ...]:
+        """Those of a port's planned rate, which it keeps in bytes if a fault slows it down."""
+        levels = self._levels.get(port)
+        if levels is None:
+            rates = self._plan.rates_bps[port.interface], self._plan.shape.port_rate_bps
+            levels = self._levels[port] = self._looks.levels_at(*rates)
+        return levels
+
+    def _leads_on(self, switch: str, group: int) -> bool:
         """As of `HashedWays`; known with `far_links`."""
-        return not self._options.far_links or self._topology.downlink(toward[0], uplink, toward[2]).live
+        if not self._options.far_links:
+            return True
+        place = self._plan.switch_by_name[switch].place
+        if place == (0, group):
+            return True
+        return any(hop.port.live and self._leads_on(hop.switch, group) for hop in self._topology.hops((switch, group)))
 
-    def _over(self, source: int, destination: int, plane: int, uplink: int) -> Sequence[Port]:
-        key = source, destination, plane, uplink
+    def _over(self, packet: VirtualPacket, switch: str, hop: Hop) -> Sequence[Port]:
+        last, way = packet.ports[-1], packet.way
+        key = last, hop.port, way.source, way.destination
         ports = self._ports.get(key)
         if ports is None:
-            hosts = self._plan.hosts
-            ports = remember(self._ports, key, self._topology.between(hosts[source], hosts[destination], plane, uplink))
+            onward = self._topology.onward(switch, self._plan.hosts[way.destination], hop)
+            ports = remember(self._ports, key, [*packet.ports, *onward])
         return ports
 
     def ports_changed(self) -> None:
-        """Every T0 looks at its uplinks again."""
+        """Every switch looks at its ports again."""
         super().ports_changed()
         self._seen.clear()

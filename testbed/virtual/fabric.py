@@ -64,9 +64,9 @@ class VirtualFabric:
         self._scheduler = scheduler
         kind = MrcHeaders if plan.by_usid else PlainHeaders
         self._headers: Headers = kind(options.marks, options.trimming)
-        self.pause_rules = None if options.pause is None else _pause_rules(plan, options.pause)
-        """Of all ports, where they pause each other."""
-        self._ports = _make_ports(plan, options, self.pause_rules, self._headers, scheduler, seed)
+        self.pause_rules = None if options.pause is None else pause_rules(plan, options.pause, plan.shape.port_rate_bps)
+        """Of ports with the port rate, where they pause each other."""
+        self._ports = _make_ports(plan, options, self._headers, scheduler, seed)
         topology = Topology(plan, self._ports)
         self._ways = self._make_ways(topology, seed)
         self._rules = RuleTable(_Slots(self._ports))
@@ -171,7 +171,7 @@ class VirtualFabric:
         return {node: self._lost_at[node] for node in self.plan.node_names}
 
     def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]:
-        """The uplink that switches choose for each flow now; 0 within a T0 group. It is the one they will take.
+        """The number of the way that switches choose for each flow now; 0 within a T0 group. It is what they will take.
 
         Raises MissingCapability where the choice depends on more, or is the hosts'; FabricError without a way.
         """
@@ -243,7 +243,7 @@ class VirtualFabric:
 
     def rate_bps(self, link: str) -> int:
         """The current rate of a link."""
-        return self._rates_bps.get(link, self.plan.shape.port_rate_bps)
+        return self._rates_bps.get(link, self.plan.link_by_name[link].rate_bps)
 
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
         """Lose or corrupt packets that arrive at one end of a link; "far" is that of packets away from the hosts.
@@ -269,32 +269,38 @@ class VirtualFabric:
 
 
 def _make_ports(
-    plan: Plan, options: FabricOptions, pause: PauseRules | None, headers: Headers, scheduler: Scheduler, seed: int
+    plan: Plan, options: FabricOptions, headers: Headers, scheduler: Scheduler, seed: int
 ) -> dict[Interface, Port]:
     """Every port, joined to its other end. Each has a chance of its own, so that a rule at one changes no other."""
     made: dict[Interface, Port] = {}
+    pauses: dict[int, PauseRules] = {}
     ends = [end for node in plan.node_names for end in plan.ports[node]]
     for own, peer in ends:
-        rest = plan.shape.port_rate_bps, headers, scheduler, Random(seed << 32 | own.ifindex)
-        if pause:
-            made[own] = LosslessPort(own, pause, *rest)
+        rate_bps = plan.rates_bps[own]
+        rest = rate_bps, headers, scheduler, Random(seed << 32 | own.ifindex)
+        if options.pause is not None:
+            if rate_bps not in pauses:
+                pauses[rate_bps] = pause_rules(plan, options.pause, rate_bps)
+            made[own] = LosslessPort(own, pauses[rate_bps], *rest)
         else:
-            limits = NIC_LIMITS if own.node in plan.host_by_name else _switch_limits(plan, options, peer)
+            limits = NIC_LIMITS if own.node in plan.host_by_name else _switch_limits(plan, options, peer, rate_bps)
             made[own] = Port(own, limits, *rest)
     for own, peer in ends:
         made[own].join(made[peer])
     return made
 
 
-def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface) -> QueueLimits:
-    levels = options.thresholds.in_bytes(level_bdp_bytes(plan.shape), last_hop=peer.node in plan.host_by_name)
-    return QueueLimits(levels, control_queue_bytes(plan.shape))
+def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface, rate_bps: int) -> QueueLimits:
+    bdp = level_bdp_bytes(plan.shape, rate_bps)
+    levels = options.thresholds.in_bytes(bdp, last_hop=peer.node in plan.host_by_name)
+    return QueueLimits(levels, control_queue_bytes(plan.shape, rate_bps))
 
 
-def _pause_rules(plan: Plan, pause: PauseThresholds) -> PauseRules:
+def pause_rules(plan: Plan, pause: PauseThresholds, rate_bps: int) -> PauseRules:
+    """Those of the ports at both ends of a link of this rate."""
     shape = plan.shape
-    levels, reaction_ns = pause.in_bytes(level_bdp_bytes(shape)), shape.rtt_ns // REACTIONS_PER_T
-    room_bytes = headroom_bytes(shape.wire_bytes + FIRST_AND_LAST_BYTES, shape.port_rate_bps, reaction_ns)
+    levels, reaction_ns = pause.in_bytes(level_bdp_bytes(shape, rate_bps)), shape.rtt_ns // REACTIONS_PER_T
+    room_bytes = headroom_bytes(shape.wire_bytes + FIRST_AND_LAST_BYTES, rate_bps, reaction_ns)
     return PauseRules(levels, reaction_ns, levels.xoff + room_bytes)
 
 

@@ -4,15 +4,17 @@ which switches choose one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from mrc_testbed.hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
-from mrc_testbed.testbed.switching.ecmp import PlainFlow, hash_seed, unpredictable
+from mrc_testbed.testbed.switching.ecmp import PlainFlow, hash_seed, number_of_way, unpredictable
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import names, plain, usid
+from mrc_testbed.topos.graph import SwitchPlace, Way
 from mrc_testbed.topos.nodes import Host, Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -23,41 +25,64 @@ _PROTOCOLS = {"tcp": 6, "udp": 17}
 _ROCE_PORT = 4791
 K = TypeVar("K")
 V = TypeVar("V")
+Standing = tuple[VirtualWay, Port, int]
+"""A packet of a way in a switch: the port that it left by last, and how many it has left by."""
 MOST_WAYS = 1 << 16
 """A fabric of hashed ways remembers this number of them, 40 MB at the most, and then begins again: those of 128 hosts
 with 512 EVs each. What is forgotten is worked out again, and is the same."""
 
 
-Toward = tuple[int, int, int]
-"""A plane, the group of a T0 there, and the group that a packet is for."""
+Toward = tuple[str, int]
+"""A switch, and the group that a packet is for."""
+
+
+class Hop(NamedTuple):
+    """A port of a switch, and the switch that it leads to."""
+
+    port: Port
+    switch: str
 
 
 class Topology:
     """All ports of a fabric, and which of them a packet leaves by, one after the other."""
 
     def __init__(self, plan: Plan, ports: dict[Interface, Port]) -> None:
-        self._uplinks = plan.shape.t1
-        self._by_name = {(own.node, own.name): port for own, port in ports.items()}
+        self._plan = plan
+        self._toward = {(own.node, port.peer.interface.node): port for own, port in ports.items()}
+        self._hops: dict[Toward, tuple[Hop, ...]] = {}
 
     def nic(self, host: Host, plane: int) -> Port:
         """A port of a host."""
-        return self._by_name[host.name, names.port_of_plane(plane)]
+        return self._toward[host.name, names.switch_name(plane, 0, host.group)]
 
-    def uplinks(self, switch: str) -> list[Port]:
-        """The ports of a T0 towards its T1s."""
-        return [self._by_name[switch, names.uplink_port(t1)] for t1 in range(self._uplinks)]
+    def hops(self, toward: Toward) -> tuple[Hop, ...]:
+        """Where a switch may send packets for a group, in the order of its ports; none if no way leads there."""
+        hops = self._hops.get(toward)
+        if hops is None:
+            switch = self._plan.switch_by_name[toward[0]]
+            places = self._plan.next_places(switch.place).get(toward[1], ())
+            found = (names.switch_name(switch.plane, *place) for place in places)
+            hops = self._hops[toward] = tuple(Hop(self._toward[switch.name, name], name) for name in found)
+        return hops
 
-    def downlink(self, plane: int, t1: int, group: int) -> Port:
-        """The port of a T1 towards the T0 of a group."""
-        return self._by_name[names.switch_name(plane, 1, t1), names.downlink_port(group)]
+    def along(self, source: Host, destination: Host, plane: int, way: Way) -> list[Port]:
+        """The ports from host to host on a way."""
+        switches = (names.switch_name(plane, *place) for place in way)
+        nodes = (source.name, *switches, destination.name)
+        return [self._toward[one, other] for one, other in pairwise(nodes)]
 
-    def between(self, source: Host, destination: Host, plane: int, uplink: int) -> list[Port]:
-        """The ports from host to host. Inside a T0 group no T1 is crossed."""
-        first, last = (names.switch_name(plane, 0, host.group) for host in (source, destination))
-        ports = [self.nic(source, plane)]
-        if source.group != destination.group:
-            ports += self._by_name[first, names.uplink_port(uplink)], self.downlink(plane, uplink, destination.group)
-        return [*ports, self._by_name[last, names.downlink_port(destination.downlink)]]
+    def onward(self, switch: str, destination: Host, first: Hop) -> list[Port]:
+        """The ports from a switch that has chosen `first` to the next one that has a choice, or to the host."""
+        ports, hop = [first.port], first
+        while True:
+            last = self._toward.get((hop.switch, destination.name))
+            if last is not None:
+                return [*ports, last]
+            hops = self.hops((hop.switch, destination.group))
+            if len(hops) > 1:
+                return ports
+            hop = hops[0]
+            ports.append(hop.port)
 
 
 class Ways(Protocol):
@@ -70,14 +95,14 @@ class Ways(Protocol):
         """The ports of a packet whose switch chooses them; none if it has no next hop."""
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:
-        """The uplink of each flow now. Raises MissingCapability, FabricError."""
+        """The number of each flow's way now. Raises MissingCapability, FabricError."""
 
     def ports_changed(self) -> None:
         """A port went down or came up."""
 
 
 class SourceWays:
-    """The host chooses: the destination is an address that names plane and uplink."""
+    """The host chooses: the destination is an address that names plane and way."""
 
     def __init__(self, plan: Plan, topology: Topology) -> None:
         self._plan = plan
@@ -87,10 +112,11 @@ class SourceWays:
         """As of `Ways`."""
         address, _, flow_label, _ = destination
         number, path = usid.split_inner(address)
-        shape = self._plan.shape
-        if number >= shape.hosts or path.plane >= shape.planes or path.uplink >= max(shape.t1, 1):
+        shape, hosts = self._plan.shape, self._plan.hosts
+        ways = self._plan.ways(source, hosts[number]) if number < len(hosts) else ()
+        if path.plane >= shape.planes or path.uplink >= len(ways):
             raise ValueError(f"{address} is no path of this fabric")
-        ports = self._topology.between(source, self._plan.hosts[number], path.plane, path.uplink)
+        ports = self._topology.along(source, hosts[number], path.plane, ways[path.uplink])
         numbers = (source.index, number)
         return VirtualWay(ports, *numbers, path.plane, path.uplink, source.udp_port, flow_label, *numbers)
 
@@ -109,7 +135,7 @@ class SourceWays:
 
 
 class HashedWays:
-    """Each T0 chooses among the uplinks that have carrier: the destination is a source port and an address."""
+    """Each switch chooses among its ports that have carrier: the destination is a source port and an address."""
 
     def __init__(self, plan: Plan, options: FabricOptions, topology: Topology, seed: int) -> None:
         self._plan = plan
@@ -120,8 +146,9 @@ class HashedWays:
         self._hosts = {address: (host, plane) for host in plan.hosts for plane, address in plan.host_ports(host)}
         self._known: dict[tuple[int, udp.Way], VirtualWay] = {}
         """By host and destination: a flow has one way, however often its host asks."""
-        self._hashes: dict[VirtualWay, int] = {}
-        self._chosen: dict[VirtualWay, Sequence[Port]] = {}
+        self._hashes: dict[tuple[VirtualWay, int], int] = {}
+        """By seed: all switches with one make the same of a flow."""
+        self._chosen: dict[Standing, Sequence[Port]] = {}
 
     def way(self, source: Host, destination: udp.Way) -> VirtualWay:
         """As of `Ways`."""
@@ -136,7 +163,8 @@ class HashedWays:
             raise ValueError(f"{address} is the address of no host")
         target, plane = self._hosts[address]
         across = source.group != target.group
-        ports = [self._topology.nic(source, plane)] if across else self._topology.between(source, target, plane, 0)
+        near = (SwitchPlace(0, source.group),)
+        ports = [self._topology.nic(source, plane)] if across else self._topology.along(source, target, plane, near)
         keys = [plain.host_bits(host.group, host.downlink) for host in (source, target)]
         return VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
 
@@ -144,9 +172,8 @@ class HashedWays:
         hosts = self._plan.hosts
         return PlainFlow(hosts[way.source], hosts[way.destination], way.plane, "udp", way.source_port, _ROCE_PORT)
 
-    def _hash(self, flow: PlainFlow, flow_label: int) -> int:
-        """What the T0 of the sender makes of a flow."""
-        seed = self._seeds[names.switch_name(flow.plane, 0, flow.source.group)]
+    def _hash(self, flow: PlainFlow, flow_label: int, seed: int) -> int:
+        """What a switch with this seed makes of a flow."""
         protocol, ports = _PROTOCOLS[flow.protocol], (flow.source_port, flow.destination_port)
         label = flow_label if self._options.repath else None
         if self._options.hash_ports:
@@ -156,27 +183,30 @@ class HashedWays:
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """As of `Ways`; the answer holds until a port changes."""
-        ports = self._chosen.get(packet.way)
+        standing = packet.way, packet.ports[-1], packet.hop
+        ports = self._chosen.get(standing)
         if ports is None:
-            ports = remember(self._chosen, packet.way, self._ports_now(packet.way))
+            ports = remember(self._chosen, standing, self._ports_now(packet.way, packet.ports))
         return ports
 
-    def _ports_now(self, way: VirtualWay) -> Sequence[Port]:
-        flow, hash_ = self._flow(way), self._hashes.get(way)
-        if hash_ is None:
-            hash_ = remember(self._hashes, way, self._hash(flow, way.flow_label))
-        uplink = self._uplink(flow, hash_)
-        return () if uplink is None else self._topology.between(flow.source, flow.destination, flow.plane, uplink)
+    def _ports_now(self, way: VirtualWay, so_far: Sequence[Port]) -> Sequence[Port]:
+        switch, destination = so_far[-1].peer.interface.node, self._plan.hosts[way.destination]
+        hop = self._hop((switch, destination.group), self._hash_of(way, self._seeds[switch]))
+        return () if hop is None else [*so_far, *self._topology.onward(switch, destination, hop)]
 
-    def _uplink(self, flow: PlainFlow, hash_: int) -> int | None:
-        t0 = names.switch_name(flow.plane, 0, flow.source.group)
-        toward = flow.plane, flow.source.group, flow.destination.group
-        uplinks = enumerate(self._topology.uplinks(t0))
-        hops = [number for number, port in uplinks if port.live and self._leads_on(toward, number)]
+    def _hash_of(self, way: VirtualWay, seed: int) -> int:
+        hash_ = self._hashes.get((way, seed))
+        if hash_ is None:
+            hash_ = remember(self._hashes, (way, seed), self._hash(self._flow(way), way.flow_label, seed))
+        return hash_
+
+    def _hop(self, toward: Toward, hash_: int) -> Hop | None:
+        """Where a hash leads from a switch that has a choice."""
+        hops = [hop for hop in self._topology.hops(toward) if hop.port.live and self._leads_on(hop.switch, toward[1])]
         return hops[next_hop(hash_, len(hops))] if hops else None
 
-    def _leads_on(self, _toward: Toward, _uplink: int) -> bool:
-        """False for a T1 that, as a T0 knows, has lost its link to the group: static routes do not."""
+    def _leads_on(self, _switch: str, _group: int) -> bool:
+        """False for a switch that, as others know, has no way left to the group: static routes do not."""
         return True
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:
@@ -186,14 +216,29 @@ class HashedWays:
         return [self._predicted(flow) if flow.source.group != flow.destination.group else 0 for flow in flows]
 
     def _predicted(self, flow: PlainFlow) -> int:
-        uplink = self._uplink(flow, self._hash(flow, 0))
-        if uplink is None:
-            t0 = names.switch_name(flow.plane, 0, flow.source.group)
-            raise FabricError(t0, f"find the way to {flow.destination.name}", "no uplink has carrier")
-        return uplink
+        switch = names.switch_name(flow.plane, 0, flow.source.group)
+        crossed = [switch]
+        while switch != names.switch_name(flow.plane, 0, flow.destination.group):
+            hop = self._predicted_hop(flow, switch)
+            if hop is None:
+                way_to = f"find the way to {flow.destination.name}"
+                raise FabricError(
+                    switch, way_to, "no uplink has carrier" if len(crossed) == 1 else "no port has carrier"
+                )
+            switch = hop.switch
+            crossed.append(switch)
+        return number_of_way(self._plan, flow, crossed)
+
+    def _predicted_hop(self, flow: PlainFlow, switch: str) -> Hop | None:
+        """A switch with one way on has no choice, and sends into it if it is dead."""
+        toward = switch, flow.destination.group
+        hops = self._topology.hops(toward)
+        if len(hops) == 1 and self._plan.switch_by_name[switch].tier:
+            return hops[0]
+        return self._hop(toward, self._hash(flow, 0, self._seeds[switch]))
 
     def ports_changed(self) -> None:
-        """Every T0 looks at its uplinks again."""
+        """Every switch looks at its ports again."""
         self._chosen.clear()
 
 

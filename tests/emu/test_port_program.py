@@ -151,7 +151,7 @@ def test_what_has_a_udp_checksum_is_not_trimmed(options: FabricOptions) -> None:
         got = sink.take(2.5)
         counts = fabric.port_counts()[CORE]
         assert counts.out_trimmed == 0
-        room = 3 * level_bdp_bytes(SMALL) // FRAME_BYTES
+        room = 3 * level_bdp_bytes(SMALL, SMALL.port_rate_bps) // FRAME_BYTES
         assert room <= len(got) <= room + 4
         assert counts.out_dropped == 60 - len(got)
 

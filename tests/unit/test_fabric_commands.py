@@ -120,15 +120,15 @@ def test_without_netem_no_leaf_delays(delay: Delay) -> None:
 
 def test_switch_queues_are_bounded_by_the_delay_bandwidth_product() -> None:
     shape = STANDARD.shape
-    assert bdp_bytes(shape) == 62_500
+    assert bdp_bytes(shape, shape.port_rate_bps) == 62_500
     leaves = [line for line in queues("p0-t1-0", NETEM) if "bfifo" in line]
     assert leaves[:2] == [
         "qdisc add dev down0 parent 1:10 handle 10: bfifo limit 135616",
         "qdisc add dev down0 parent 1:20 handle 20: bfifo limit 187500",
     ]
     assert len(leaves) == 4
-    assert queue_bytes(shape, 3) == 3 * 62_500
-    assert queue_bytes(shape, 1) == 32 * WIRE_BYTES
+    assert queue_bytes(shape, shape.port_rate_bps, 3) == 3 * 62_500
+    assert queue_bytes(shape, shape.port_rate_bps, 1) == 32 * WIRE_BYTES
 
 
 @pytest.mark.parametrize(

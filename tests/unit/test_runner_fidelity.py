@@ -29,7 +29,7 @@ def row(port: str, sent: int, node: str = "h0") -> tuple[Any, ...]:
 
 
 def fed(*samples: tuple[float, list[tuple[Any, ...]]]) -> float | None:
-    watch = ShapeWatch(RATE_BPS)
+    watch = ShapeWatch({tuple(row[:2]): RATE_BPS for _, rows in samples for row in rows})
     for t_s, rows in samples:
         watch.sample(int(t_s * S), rows)
     return watch.error
@@ -50,7 +50,7 @@ def test_a_port_below_its_rate_has_no_error() -> None:
 
 
 def test_the_burst_of_a_slow_port_is_no_error() -> None:
-    watch = ShapeWatch(100_000)
+    watch = ShapeWatch({("h0", "port0"): 100_000})
     for t_s, sent in ((5, 0), (6, 12_500 + burst_bytes(100_000)), (7, 25_000 + burst_bytes(100_000))):
         watch.sample(t_s * S, [row("port0", sent)])
     assert watch.error == 0.0

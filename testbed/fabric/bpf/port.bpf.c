@@ -74,9 +74,10 @@ struct rules {
 	struct rule rule[RULES];
 };
 
-/* How a T0 chooses an uplink for a packet that comes in by this port, and what is known of this one as an uplink. */
+/* How a switch chooses a port for a packet that comes in by this one, and what is known of this one as such a port. */
 struct choice {
-	__u32 first_uplink, uplinks; /* the key of the first, every second after it, and how many; 0: it hashes */
+	__u32 first, ports;          /* the key of the first of the ports to choose from, and how many; 0: it hashes */
+	__u32 following, unused;     /* the key of the one after this */
 	__u64 band_ns[3];            /* upper ends of all bands but the last */
 	__u64 every_ns;              /* how often its queue is looked at */
 	__u64 live;                  /* its link has carrier */
@@ -421,7 +422,7 @@ int port_ingress(struct __sk_buff *skb)
 #ifdef PLAIN
 	/* A switch chooses the path by what is on the wire, neither by a time nor by what the sender's kernel knows. */
 	bpf_set_hash_invalid(skb);
-	choose_uplink(skb);
+	choose_port(skb);
 #endif
 	return take_in(skb);
 }
