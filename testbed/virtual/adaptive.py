@@ -14,7 +14,7 @@ from mrc_testbed.testbed.switching.adaptive import Looks
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 from mrc_testbed.testbed.virtual.port import Port
-from mrc_testbed.testbed.virtual.ways import HashedWays, Hop, Topology, Toward, remember
+from mrc_testbed.testbed.virtual.ways import HashedWays, PortTo, Topology, Toward, remember
 from mrc_testbed.topos.plan import Plan
 
 Chosen = tuple[Port, Port, int, int]
@@ -34,7 +34,7 @@ class AdaptiveWays(HashedWays):
         self._draw = Random(f"adaptive {seed}").random
         self._groups = [host.group for host in plan.hosts]
         self._levels: dict[Port, tuple[int, ...]] = {}
-        self._seen: dict[Toward, tuple[int, list[Hop]]] = {}
+        self._seen: dict[Toward, tuple[int, list[PortTo]]] = {}
         """When a switch last looked at its ports, and those that were in the least band then."""
         self._ports: dict[Chosen, Sequence[Port]] = {}
 
@@ -46,7 +46,7 @@ class AdaptiveWays(HashedWays):
         least = self._least((switch, self._groups[packet.way.destination]))
         return self._over(packet, switch, least[int(self._draw() * len(least))]) if least else ()
 
-    def _least(self, toward: Toward) -> list[Hop]:
+    def _least(self, toward: Toward) -> list[PortTo]:
         """The ports in the least band, as the switch saw them last."""
         now_ns = self._now()
         seen = self._seen.get(toward)
@@ -54,7 +54,7 @@ class AdaptiveWays(HashedWays):
             seen = self._seen[toward] = now_ns, self._look(toward)
         return seen[1]
 
-    def _look(self, toward: Toward) -> list[Hop]:
+    def _look(self, toward: Toward) -> list[PortTo]:
         bands = [
             (bisect_left(self._levels_of(hop.port), hop.port.backlog_bytes()), hop)
             for hop in self._topology.hops(toward)
@@ -80,7 +80,7 @@ class AdaptiveWays(HashedWays):
             return True
         return any(hop.port.live and self._leads_on(hop.switch, group) for hop in self._topology.hops((switch, group)))
 
-    def _over(self, packet: VirtualPacket, switch: str, hop: Hop) -> Sequence[Port]:
+    def _over(self, packet: VirtualPacket, switch: str, hop: PortTo) -> Sequence[Port]:
         last, way = packet.ports[-1], packet.way
         key = last, hop.port, way.source, way.destination
         ports = self._ports.get(key)

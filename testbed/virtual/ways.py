@@ -36,7 +36,7 @@ Toward = tuple[str, int]
 """A switch, and the group that a packet is for."""
 
 
-class Hop(NamedTuple):
+class PortTo(NamedTuple):
     """A port of a switch, and the switch that it leads to."""
 
     port: Port
@@ -49,20 +49,20 @@ class Topology:
     def __init__(self, plan: Plan, ports: dict[Interface, Port]) -> None:
         self._plan = plan
         self._toward = {(own.node, port.peer.interface.node): port for own, port in ports.items()}
-        self._hops: dict[Toward, tuple[Hop, ...]] = {}
+        self._hops: dict[Toward, tuple[PortTo, ...]] = {}
 
     def nic(self, host: Host, plane: int) -> Port:
         """A port of a host."""
         return self._toward[host.name, names.switch_name(plane, 0, host.group)]
 
-    def hops(self, toward: Toward) -> tuple[Hop, ...]:
+    def hops(self, toward: Toward) -> tuple[PortTo, ...]:
         """Where a switch may send packets for a group, in the order of its ports; none if no way leads there."""
         hops = self._hops.get(toward)
         if hops is None:
             switch = self._plan.switch_by_name[toward[0]]
             places = self._plan.next_places(switch.place).get(toward[1], ())
             found = (names.switch_name(switch.plane, *place) for place in places)
-            hops = self._hops[toward] = tuple(Hop(self._toward[switch.name, name], name) for name in found)
+            hops = self._hops[toward] = tuple(PortTo(self._toward[switch.name, name], name) for name in found)
         return hops
 
     def along(self, source: Host, destination: Host, plane: int, way: Way) -> list[Port]:
@@ -71,7 +71,7 @@ class Topology:
         nodes = (source.name, *switches, destination.name)
         return [self._toward[one, other] for one, other in pairwise(nodes)]
 
-    def onward(self, switch: str, destination: Host, first: Hop) -> list[Port]:
+    def onward(self, switch: str, destination: Host, first: PortTo) -> list[Port]:
         """The ports from a switch that has chosen `first` to the next one that has a choice, or to the host."""
         ports, hop = [first.port], first
         while True:
@@ -200,7 +200,7 @@ class HashedWays:
             hash_ = remember(self._hashes, (way, seed), self._hash(self._flow(way), way.flow_label, seed))
         return hash_
 
-    def _hop(self, toward: Toward, hash_: int) -> Hop | None:
+    def _hop(self, toward: Toward, hash_: int) -> PortTo | None:
         """Where a hash leads from a switch that has a choice."""
         hops = [hop for hop in self._topology.hops(toward) if hop.port.live and self._leads_on(hop.switch, toward[1])]
         return hops[next_hop(hash_, len(hops))] if hops else None
@@ -221,15 +221,13 @@ class HashedWays:
         while switch != names.switch_name(flow.plane, 0, flow.destination.group):
             hop = self._predicted_hop(flow, switch)
             if hop is None:
-                way_to = f"find the way to {flow.destination.name}"
-                raise FabricError(
-                    switch, way_to, "no uplink has carrier" if len(crossed) == 1 else "no port has carrier"
-                )
+                lost = "no uplink has carrier" if len(crossed) == 1 else "no port on a way has carrier"
+                raise FabricError(switch, f"find the way to {flow.destination.name}", lost)
             switch = hop.switch
             crossed.append(switch)
         return number_of_way(self._plan, flow, crossed)
 
-    def _predicted_hop(self, flow: PlainFlow, switch: str) -> Hop | None:
+    def _predicted_hop(self, flow: PlainFlow, switch: str) -> PortTo | None:
         """A switch with one way on has no choice, and sends into it if it is dead."""
         toward = switch, flow.destination.group
         hops = self._topology.hops(toward)
