@@ -46,14 +46,48 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "T1",
-            "Tier-1 switch (spine): connects the T0 switches of one plane.",
-            "Named `p0-t1-3` (plane 0, T1 number 3). Every T0 has one uplink to every T1 of its plane.",
+            "Tier-1 switch: connects the T0 switches of one plane, or of one pod where there are three tiers.",
+            "Named `p0-t1-3` (plane 0, T1 number 3). Over two tiers every T0 has one uplink to every T1 of its plane; "
+            "over three, to every T1 of its pod.",
+            "scenario.md#fabric",
+        ),
+        Term(
+            "T2",
+            "Tier-2 switch (core): connects the pods of one plane, where a fabric has three tiers.",
+            "Named `p0-t2-3` (plane 0, T2 number 3). A packet to another pod crosses T0, T1, T2, T1, T0.",
+            "scenario.md#fabric",
+        ),
+        Term(
+            "pod",
+            "T0 and T1 switches of one plane that are linked to each other, and to other pods by T2 switches alone.",
+            "Hosts of a pod have the same T1s; their packets to each other never go higher.",
+            "scenario.md#fabric",
+        ),
+        Term(
+            "rail",
+            "One NIC of every node, all on the same switch: NIC number x of each node is on rail x.",
+            "With `family: rail` a host is a NIC, and its T0 is the rail switch: `h5` of nodes with 4 NICs is number 1 "
+            "of node 1. Rails are joined by a spine.",
+            "scenario.md#fabric",
+        ),
+        Term(
+            "spine",
+            "The switches of the highest tier: they connect those that hosts are on.",
+            "Of two tiers these are the T1s, also between rails.",
+            "scenario.md#fabric",
+        ),
+        Term(
+            "oversubscription",
+            "How much more bandwidth a switch has towards hosts than away from them; 2:1 is twice as much.",
+            "`mrc-testbed topo show` tells it. At 2:1, flows that all leave their switch share half of their ports' "
+            "rate.",
             "scenario.md#fabric",
         ),
         Term(
             "uplink",
-            "A T0's link towards a T1; its number is the number of that T1.",
-            "Plane and uplink together identify a path between two hosts on different T0s.",
+            "A switch's link to one of the next tier; over two tiers its number is the number of that T1.",
+            "Plane and uplink together identify a path between two hosts on different T0s. Over three tiers the same "
+            "number is that of the path's way among all ways of its pair.",
             "protocol.md#paths",
         ),
         Term(
