@@ -44,7 +44,7 @@ class FabricState:
     """State of the links and switches of a plan."""
 
     def __init__(self, plan: Plan) -> None:
-        self._rate_bps = plan.shape.port_rate_bps
+        self._rates_bps = {link.name: link.rate_bps for link in plan.links}
         self._ends = {
             end: (link.name, direction)
             for link in plan.links
@@ -77,7 +77,7 @@ class FabricState:
         self.nodes = {name: state for one in self._on.values() for name, state in _switch_states(one)}
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as shares of the planned port rate."""
+        """`{name: {"load": [toward far, toward near], "state": ...}}`, loads as shares of the link's rate."""
         self._measure()
         return {name: {"load": list(load), "state": self._states[name].value} for name, load in self._loads.items()}
 
@@ -86,10 +86,11 @@ class FabricState:
         if self._before is None or self._now is None:
             return
         (then_ns, before), (now_ns, now) = self._before, self._now
-        full = self._rate_bps * (now_ns - then_ns) / 8e9
+        bytes_a_bps = (now_ns - then_ns) / 8e9
         for old, new in zip(before, now, strict=False):
             end = self._ends.get(new[:2])
             if end and old[:2] == new[:2]:
                 link, direction = end
+                full = self._rates_bps[link] * bytes_a_bps
                 self._loads[link][direction] = round(max(0, new[_TX_BYTES] - old[_TX_BYTES]) / full, 3)
         self._before = None

@@ -162,7 +162,7 @@ _STEP_KEYS = ("job", "done", "of", "last_s", "worst_s")
 
 
 def _hashed(scenario: Scenario, plan: Plan) -> tuple[int, int] | None:
-    """EVs a plane, near and far, where they name no T1."""
+    """EVs a plane, near and far, where they name no path."""
     if scenario.transport.names_paths:
         return None
     return evs_a_plane(scenario, plan.shape, True), evs_a_plane(scenario, plan.shape, False)

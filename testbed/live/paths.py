@@ -1,22 +1,30 @@
-"""Number of EVs per state, by the T1 that they cross, where that is known. Pure."""
+"""Number of EVs per state, by the switch halfway along their path, where that is known. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from mrc_testbed.topos.graph import Way
+from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.plan import Plan
 
 LOCAL = "local"
-"""Replaces the uplink for paths inside one group, which cross no T1."""
+"""Replaces the switch for paths below one T0, which cross no other."""
 HASHED = "hashed"
-"""The same of EVs that switches hash: they may cross any T1 of their plane."""
+"""The same of EVs that switches hash: they may take any way through their plane."""
 GOOD = "GOOD"
 COUNTED = {GOOD: "good", "SKIP": "skip", "ASSUMED_BAD": "bad", "DENIED": "denied"}
 """The states of an EV, and the names of their counts."""
 
 
+def halfway(way: Way) -> str:
+    """`t1-3`: the highest switch of a way, where it turns down; of a path below one T0 "local"."""
+    return LOCAL if len(way) == 1 else str(way[len(way) // 2])
+
+
 class EvTiles:
-    """Counts by plane and uplink over all ordered pairs of hosts that share a QP.
+    """Counts by plane and switch over all ordered pairs of hosts that share a QP.
 
     All EVs start as GOOD. Unknown paths and states are ignored, so that the counts of a tile always add up to its
     paths.
@@ -24,24 +32,39 @@ class EvTiles:
 
     def __init__(self, plan: Plan, pairs: Iterable[tuple[str, str]], hashed: tuple[int, int] | None = None) -> None:
         """`hashed`: EVs a plane towards a host of the same group, and of another one, where switches hash them."""
+        self._plan = plan
         self._is_hashed = hashed is not None
-        self._group = {host.name: host.group for host in plan.hosts}
         self._pairs = {ordered for src, dst in pairs for ordered in ((src, dst), (dst, src))}
-        local = sum(self._is_local(*pair) for pair in self._pairs)
-        far, planes = len(self._pairs) - local, range(plan.shape.planes)
-        totals: dict[tuple[int, int | str], int] = {}
-        if hashed is None:
-            totals |= {(plane, uplink): far for plane in planes for uplink in range(plan.shape.t1)}
-            totals |= {(plane, LOCAL): local for plane in planes}
-        else:
-            totals |= {(plane, HASHED): local * hashed[0] + far * hashed[1] for plane in planes}
+        in_a_plane = self._by_switch() if hashed is None else Counter({HASHED: self._of_hashed(*hashed)})
+        planes = range(plan.shape.planes)
         self._counts = {
-            tile: {**dict.fromkeys(COUNTED.values(), 0), "good": total} for tile, total in totals.items() if total
+            (plane, place): {**dict.fromkeys(COUNTED.values(), 0), "good": total}
+            for plane in planes
+            for place, total in in_a_plane.items()
+            if total
         }
         self._states: dict[tuple[str, str, int, int], str] = {}
 
-    def change(self, host: str, peer: str, plane: int, uplink: int, state: str) -> int | str | None:
-        """Set the state of a path from `host` to `peer`. Returns the uplink of its tile, None for an unknown path."""
+    def _hosts(self, pair: tuple[str, str]) -> tuple[Host, Host]:
+        src, dst = pair
+        return self._plan.host_by_name[src], self._plan.host_by_name[dst]
+
+    def _by_switch(self) -> Counter[str]:
+        """Paths of a plane by the switch halfway, the lowest tier first, those below one T0 last."""
+        found: Counter[str] = Counter()
+        examples = {(src.group, dst.group): (src, dst) for src, dst in map(self._hosts, self._pairs)}
+        alike = Counter((src.group, dst.group) for src, dst in map(self._hosts, self._pairs))
+        for groups, ends in examples.items():
+            for way in self._plan.ways(*ends):
+                found[halfway(way)] += alike[groups]
+        order = [str(place) for place in self._plan.shape.family.switches()]
+        return Counter({place: found[place] for place in (*order, LOCAL) if found[place]})
+
+    def _of_hashed(self, near: int, far: int) -> int:
+        return sum(near if src.group == dst.group else far for src, dst in map(self._hosts, self._pairs))
+
+    def change(self, host: str, peer: str, plane: int, uplink: int, state: str) -> str | None:
+        """Set the state of a path from `host` to `peer`. Returns the switch of its tile, None for an unknown path."""
         if (host, peer) not in self._pairs:
             return None
         tile = self.tile(host, peer, uplink)
@@ -55,15 +78,13 @@ class EvTiles:
         return tile
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """`{"0/3": {"good": 54, "skip": 1, "bad": 1, "denied": 0}}`; of paths inside a group the uplink is "local",
-        of EVs that switches hash "hashed"."""
-        return {f"{plane}/{uplink}": dict(counts) for (plane, uplink), counts in self._counts.items()}
+        """`{"0/t1-3": {"good": 54, "skip": 1, "bad": 1, "denied": 0}}`; of paths below one T0 the switch is "local", of
+        EVs that switches hash "hashed"."""
+        return {f"{plane}/{place}": dict(counts) for (plane, place), counts in self._counts.items()}
 
-    def tile(self, host: str, peer: str, uplink: int) -> int | str:
-        """The uplink of the tile of an EV, or what stands for it."""
+    def tile(self, host: str, peer: str, uplink: int) -> str:
+        """The switch of the tile of an EV, or what replaces it; empty for a number that no way has."""
         if self._is_hashed:
             return HASHED
-        return LOCAL if self._is_local(host, peer) else uplink
-
-    def _is_local(self, host: str, peer: str) -> bool:
-        return self._group[host] == self._group[peer]
+        ways = self._plan.ways(*self._hosts((host, peer)))
+        return halfway(ways[uplink]) if uplink < len(ways) else ""

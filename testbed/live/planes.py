@@ -1,6 +1,7 @@
-"""The planes of a fabric as columns of a terminal: host ports, T0-T1 links, EVs by T1. Pure.
+"""The planes of a fabric as columns of a terminal: host ports, links between switches, EVs by switch. Pure.
 
-With enough room each T1 has a row with its links and a bar of its EVs; else it is one character in wrapped rows.
+With enough room each switch above the T0s has a row with its links to those below it and a bar of its EVs; else each
+switch with links up has wrapped rows of them, a character each, or all of a tier have.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from mrc_testbed.testbed.live.paths import HASHED, LOCAL
@@ -31,25 +33,39 @@ _BUSY = 0.02
 
 @dataclass(frozen=True)
 class _Names:
-    """The parts of a plane. `ports`: by T0 the hosts below it, each with its link; `up`: by T1 its links."""
+    """The parts of a plane. `ports`: by T0 the hosts below it, each with its link; `down`, `up`: by switch its links to
+    those below and above it, the highest tier first."""
 
     plane: int
     t0s: tuple[str, ...]
     ports: tuple[tuple[tuple[str, str], ...], ...]
+    down: dict[str, tuple[str, ...]]
     up: dict[str, tuple[str, ...]]
 
 
 def _names(plan: Plan, plane: int) -> _Names:
-    groups = range(plan.shape.t0_groups)
-    t0s = tuple(switch_name(plane, 0, group) for group in groups)
-    hosts = [[host.name for host in plan.hosts if host.group == group] for group in groups]
-    ports = tuple(tuple((host, link_name(host, t0s[group])) for host in hosts[group]) for group in groups)
-    t1s = [switch_name(plane, 1, t1) for t1 in range(plan.shape.t1 if len(t0s) > 1 else 0)]
-    return _Names(plane, t0s, ports, {t1: tuple(link_name(t0, t1) for t0 in t0s) for t1 in t1s})
+    below = plan.shape.family.below
+    t0s = tuple(switch_name(plane, 0, group) for group in range(len(below)))
+    hosts = [[plan.hosts[host].name for host in found] for found in below]
+    ports = tuple(tuple((host, link_name(host, t0)) for host in found) for t0, found in zip(t0s, hosts, strict=True))
+    links = [link for link in plan.links if link.plane == plane and not link.is_host_link] if len(t0s) > 1 else []
+    down: dict[str, list[str]] = {}
+    up: dict[str, list[str]] = {}
+    for link in links:
+        down.setdefault(link.far.node, []).append(link.name)
+        up.setdefault(link.near.node, []).append(link.name)
+    order = [switch.name for switch in sorted(plan.switches, key=lambda switch: -switch.tier)]
+    by_switch = ({name: tuple(own[name]) for name in order if name in own} for own in (down, up))
+    return _Names(plane, t0s, ports, *by_switch)
+
+
+def _short(switch: str) -> str:
+    """`t1-3`: without its plane."""
+    return switch.partition("-")[2]
 
 
 class PlanePanel:
-    """Draws the planes of `plan`. `detailed`: a T1 has its own row, if `width` and `rows` suffice. `banks`: which
+    """Draws the planes of `plan`. `detailed`: a switch has its own row, if `width` and `rows` suffice. `banks`: which
     planes are side by side."""
 
     def __init__(self, plan: Plan, signs: Signs, width: int, rows: int) -> None:
@@ -60,12 +76,22 @@ class PlanePanel:
         self._names = [_names(plan, plane) for plane in range(planes)]
         self._signs = signs
         self._width = min(_WIDEST, max(_DENSE_COLUMNS, (width - LABELS + 1) // in_a_row) - 1)
-        self.detailed = self._width > plan.shape.t0_groups + _SHORTEST_BAR and self._detailed_rows() <= rows
+        self._columns = max(map(len, self._names[0].down.values()), default=1)
+        self.detailed = self._width > self._columns + _SHORTEST_BAR and self._detailed_rows() <= rows
+
+        self._tier_by_tier = not self.detailed and self._dense_rows() > rows
 
     def _detailed_rows(self) -> int:
-        first = self._names[0]
-        ports = _wrap([[StyledText(" ")] * (1 + len(hosts)) for hosts in first.ports], self._width)
-        return len(self.banks) * (len(ports) + len(first.up) + 2)
+        return len(self.banks) * (self._port_rows() + len(self._names[0].down) + 2)
+
+    def _dense_rows(self) -> int:
+        """With a row or more for each switch."""
+        switches = sum(_ceil(len(links), self._width) for links in self._names[0].up.values())
+        return len(self.banks) * (1 + self._port_rows() + switches + 1)
+
+    def _port_rows(self) -> int:
+        pieces = [[StyledText(" ")] * (1 + len(hosts)) for hosts in self._names[0].ports]
+        return len(_wrap(pieces, self._width))
 
     @property
     def width(self) -> int:
@@ -104,24 +130,30 @@ class PlanePanel:
         return [StyledText(name, "title"), StyledText(f"{load:>{self._width - len(name)}}", "load")]
 
     def _bars(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
-        cells = self._width - len(names.t0s) - 1
+        cells = self._width - self._columns - 1
         found = []
-        for t1, (name, links) in enumerate(names.up.items()):
-            tile = frame["evs"].get(f"{names.plane}/{t1}")
+        for name, links in names.down.items():
+            short = _short(name)
+            tile = frame["evs"].get(f"{names.plane}/{short}")
             row = [*(self._link(frame["links"][link]) for link in links), self._node(frame, name)]
-            found.append((f"t1-{t1}", joined([*row, *(self._bar(tile, cells) if tile else ())])))
+            row += [StyledText(" " * (self._columns - len(links)))] if len(links) < self._columns else []
+            found.append((short, joined([*row, *(self._bar(tile, cells) if tile else ())])))
         for place in (LOCAL, HASHED):
             tile = frame["evs"].get(f"{names.plane}/{place}")
             if tile:
-                found.append((place, [StyledText(" " * (len(names.t0s) + 1)), *self._bar(tile, cells)]))
+                found.append((place, [StyledText(" " * (self._columns + 1)), *self._bar(tile, cells)]))
         return found
 
     def _cells(self, frame: LiveFrame, names: _Names) -> list[tuple[str, Row]]:
+        shown = {_short(name): [self._link(frame["links"][up]) for up in links] for name, links in names.up.items()}
         found: list[tuple[str, Row]] = []
-        for group in range(len(names.t0s) if names.up else 0):
-            links = [[self._link(frame["links"][up[group]])] for up in names.up.values()]
-            found += _labelled(f"t0-{group}", _wrap(links, self._width))
-        keys = [f"{names.plane}/{t1}" for t1 in (*range(len(names.up)), LOCAL, HASHED)]
+        if self._tier_by_tier:
+            for tier, switches in groupby(shown, key=lambda short: short.partition("-")[0]):
+                found += _labelled(tier, _wrap([shown[short] for short in switches], self._width))
+        else:
+            for short, links in shown.items():
+                found += _labelled(short, _wrap([[link] for link in links], self._width))
+        keys = [f"{names.plane}/{place}" for place in (*(_short(name) for name in names.down), LOCAL, HASHED)]
         tiles = [[self._worst(frame["evs"][key])] for key in keys if key in frame["evs"]]
         return found + _labelled("EVs", _wrap(tiles, self._width))
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from mrc_testbed.testbed.live.paths import HASHED, LOCAL
 from mrc_testbed.testbed.live.ticker import Burst, named
-from mrc_testbed.topos.names import switch_name
 
-_SHOWN_T1S = 2
+_SHOWN_SWITCHES = 2
 _IN_USE = ("GOOD", "SKIP")
 _TOLD = {
     **{(old, "ASSUMED_BAD"): "retired" for old in _IN_USE},
@@ -26,14 +25,13 @@ def told_of(old: str, new: str) -> str:
 
 def evs(burst: Burst, verb: str, plane: int) -> str:
     """8 EVs of p1-t1-3 retired by 5 hosts."""
-    return f"{_many(burst.count, 'EV')} of {_t1s(plane, burst.places)} {verb} by {burst.by}"
+    return f"{_many(burst.count, 'EV')} of {_switches(plane, burst.places)} {verb} by {burst.by}"
 
 
 def floor(burst: Burst, plane: int) -> str:
     """EVs that lost a packet and stay in use as the last of their plane."""
-    return (
-        f"{_t1s(plane, burst.places)} loses packets and stays in use at {burst.by}: no other is left in plane {plane}"
-    )
+    where = _switches(plane, burst.places)
+    return f"{where} loses packets and stays in use at {burst.by}: no other is left in plane {plane}"
 
 
 def planes(burst: Burst, plane: int, usable: bool) -> str:
@@ -59,12 +57,13 @@ def failover(burst: Burst, plane: int, state: str, carrier: int) -> str:
     return f"{_many(len(burst.places), 'QP')} at {burst.by}: {words}"
 
 
-def _t1s(plane: int, uplinks: Iterable[object]) -> str:
-    found = list(uplinks)
-    if len(found) > _SHOWN_T1S:
+def _switches(plane: int, places: Iterable[object]) -> str:
+    """The switches of tiles (`mrc_testbed.testbed.live.paths`)."""
+    found = [str(place) for place in places]
+    if len(found) > _SHOWN_SWITCHES:
         return f"plane {plane}"
-    places = {HASHED: f"plane {plane}", LOCAL: f"plane {plane} in a group"}
-    return " and ".join(places.get(str(up)) or switch_name(plane, 1, int(str(up))) for up in found)
+    named = {HASHED: f"plane {plane}", LOCAL: f"plane {plane} in a group", "": f"plane {plane}"}
+    return " and ".join(named.get(place) or f"p{plane}-{place}" for place in found)
 
 
 def _many(count: int, noun: str) -> str:

@@ -58,8 +58,8 @@ def test_a_page_opened_in_mid_run_shows_it_all(stage: LiveStage, open_page: Open
         links=with_link(stage, (0.5, 1.0), "up"),
         nodes={SWITCH: "broken"},
         evs={
-            "0/0": {"good": 4, "skip": 0, "bad": 0, "denied": 0},
-            "0/1": {"good": 2, "skip": 1, "bad": 1, "denied": 0},
+            "0/t1-0": {"good": 4, "skip": 0, "bad": 0, "denied": 0},
+            "0/t1-1": {"good": 2, "skip": 1, "bad": 1, "denied": 0},
         },
         hosts={"h0": {"ports": ["UP", "DOWN"], "goodput_bps": 3_000_000}, "h1": {"ports": [], "goodput_bps": 123_000}},
         ticker=ticker((1, "fault", "cut: link-down"), (2, "ev", "2 EVs retired")),
@@ -79,7 +79,7 @@ def test_a_page_opened_in_mid_run_shows_it_all(stage: LiveStage, open_page: Open
     expect(page.locator("#ticker li").first).to_contain_text("2 EVs retired")
     expect(page.locator(".tile").first).to_have_text("✓ 4")
     expect(page.locator(".tile.bad")).to_have_text("✖ 1 of 4")
-    bad = "plane 0, uplink 1: 2 good, 1 skipped, 1 retired, 0 denied"
+    bad = "plane 0, T1 1: 2 good, 1 skipped, 1 retired, 0 denied"
     expect(page.locator(".tile.bad")).to_have_attribute("aria-label", bad)
     expect(page.locator(f'#drawing [data-node="{SWITCH}"]')).to_have_class("part broken")
     expect(page.locator('#drawing [data-node="h0"] .port.down')).to_have_count(1)
@@ -110,7 +110,7 @@ def test_flows_have_no_steps_and_local_paths_a_row(stage: LiveStage, open_page: 
     stage.begin()
     group = {"good": 2, "skip": 0, "bad": 0, "denied": 2}
     stage.frame(
-        progress={"done": 3.2, "of": 20.0, "text": "3/20 s"}, evs={"1/local": group, "0/1": group, "0/0": group}
+        progress={"done": 3.2, "of": 20.0, "text": "3/20 s"}, evs={"1/local": group, "0/t1-1": group, "0/t1-0": group}
     )
     page = opened(stage, open_page)
     expect(page.locator("#steps")).to_contain_text("3 / 20 s")

@@ -102,13 +102,23 @@ def test_planes_of_three_tiers_on_a_terminal() -> None:
 
 
 def test_with_few_rows_each_switch_has_its_uplinks() -> None:
-    plan = plan_of(THREE)
-    panel = PlanePanel(plan, UNICODE, 40, 12)
+    plan = plan_of(Clos3(2, 2, 2, 8, 2))
+    panel = PlanePanel(plan, UNICODE, 80, 12)
     assert not panel.detailed
     rows = shown(panel, frame_of(plan, EvTiles(plan, all_pairs(plan))))
     labels = [row[:LABELS].strip() for row in rows]
     assert labels == ["", "ports", *(f"t{tier}-{n}" for tier in (1, 0) for n in range(4)), "EVs"]
-    assert rows[-1].split() == ["EVs", 9 * "■", 9 * "■"]
+    assert rows[-1].split() == ["EVs", 13 * "■", 13 * "■"]
+    assert rows[2].split() == ["t1-0", "▅▅▅▅", "▅▅▅▅"]
+
+
+def test_with_fewer_rows_all_switches_of_a_tier_share_some() -> None:
+    plan = plan_of(Clos3(2, 4, 4, 8, 1))
+    panel = PlanePanel(plan, UNICODE, 80, 12)
+    assert not panel.detailed
+    rows = shown(panel, frame_of(plan, EvTiles(plan, all_pairs(plan))))
+    assert [row[:LABELS].strip() for row in rows] == ["", "ports", "t1", "t0", "", "EVs"]
+    assert [len(row.split()[1]) for row in rows[2:5]] == [16, 28, 4]
 
 
 @settings(max_examples=30, deadline=None)

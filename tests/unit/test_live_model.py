@@ -99,7 +99,7 @@ def test_tiles_count_both_ways_of_every_pair_that_shares_a_qp() -> None:
     """The ring h0 h1 h2 h3: two pairs inside a group, which cross no T1, and two between groups."""
     evs = Told().frame(0)["evs"]
     whole = {"good": 4, "skip": 0, "bad": 0, "denied": 0}
-    assert evs == {tile: whole for tile in ("0/0", "0/1", "1/0", "1/1", "0/local", "1/local")}
+    assert evs == {tile: whole for tile in ("0/t1-0", "0/t1-1", "1/t1-0", "1/t1-1", "0/local", "1/local")}
 
 
 def test_an_ev_is_counted_in_the_state_that_was_heard_last() -> None:
@@ -107,11 +107,11 @@ def test_an_ev_is_counted_in_the_state_that_was_heard_last() -> None:
     told.ev(1, "h1", "h2", 1, "GOOD", "ASSUMED_BAD")
     told.ev(1, "h2", "h1", 1, "GOOD", "SKIP")
     told.ev(1, "h0", "h3", 1, "GOOD", "DENIED")
-    assert told.frame(1)["evs"]["0/1"] == {"good": 1, "skip": 1, "bad": 1, "denied": 1}
+    assert told.frame(1)["evs"]["0/t1-1"] == {"good": 1, "skip": 1, "bad": 1, "denied": 1}
     told.ev(2, "h1", "h2", 1, "ASSUMED_BAD", "GOOD")
-    assert told.frame(2)["evs"]["0/1"] == {"good": 2, "skip": 1, "bad": 0, "denied": 1}
+    assert told.frame(2)["evs"]["0/t1-1"] == {"good": 2, "skip": 1, "bad": 0, "denied": 1}
     told.ev(3, "h0", "h1", 0, "GOOD", "ASSUMED_BAD")
-    assert told.frame(3)["evs"]["0/0"]["bad"] == 0
+    assert told.frame(3)["evs"]["0/t1-0"]["bad"] == 0
     assert told.frame(3)["evs"]["0/local"]["bad"] == 1
 
 

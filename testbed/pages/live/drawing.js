@@ -101,7 +101,7 @@
     event.preventDefault();
   }
 
-  /** Rows as they are drawn, T1 switches on top, each from left to right: every part is in one. */
+  /** Rows as they are drawn, the highest tier on top, each from left to right: every part is in one. */
   function layOut() {
     const found = new Map();
     for (const part of parts.values()) {

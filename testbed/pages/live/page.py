@@ -8,7 +8,7 @@ from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS
 _STYLES = ("live.css", "drawing.css", "lesson.css")
 _SCRIPTS = ("parts.js", "drawing.js", "tiles.js", "numbers.js", "ticker.js", "faults.js", "lesson.js", "stream.js")
 """In dependency order."""
-_TERMS = ("EV", "T1")
+_TERMS = ("EV", "T1", "T2")
 """Of headings that the scripts make."""
 
 

@@ -1,11 +1,11 @@
 "use strict";
-// EVs by place: a row an uplink, a column a plane; in each tile how many are in which state.
+// EVs by the switch halfway along their path: a row a switch, a column a plane; in a tile how many are in which state.
 (() => {
   const STATES = ["good", "skip", "bad", "denied"];
   const WORDS = { good: "good", skip: "skipped", bad: "retired", denied: "denied" };
-  /** In place of an uplink: paths between hosts of one group, which cross no T1. */
+  /** In place of a switch: paths between hosts below one T0, which cross no other. */
   const LOCAL = "local";
-  /** The same: EVs that switches hash, which may cross any T1. */
+  /** The same: EVs that switches hash, which may take any way. */
   const HASHED = "hashed";
   const NAMES = { [LOCAL]: "group", [HASHED]: HASHED };
   const PLACES = { [LOCAL]: "inside groups", [HASHED]: HASHED };
@@ -16,30 +16,48 @@
     Live.byId("tiles").replaceChildren();
   }
 
-  const order = (uplink) => (uplink in NAMES ? Infinity : Number(uplink));
+  /** `t2-3` as [2, 3]; what is no switch comes last. */
+  const parts = (place) => (place in NAMES ? [-1, 0] : place.slice(1).split("-").map(Number));
+  const called = (place) => PLACES[place] || `T${parts(place).join(" ")}`;
+
+  /** The highest tier first, as it is drawn. */
+  function order(one, other) {
+    const [[tier, number], [otherTier, otherNumber]] = [parts(one), parts(other)];
+    return otherTier - tier || number - otherNumber;
+  }
 
   function build(keys) {
     tiles = new Map();
     const places = keys.map((key) => key.split("/"));
     const planes = [...new Set(places.map(([plane]) => plane))].sort((a, b) => a - b);
-    const uplinks = [...new Set(places.map(([, uplink]) => uplink))].sort((a, b) => order(a) - order(b));
+    const switches = [...new Set(places.map(([, place]) => place))].sort(order);
     const head = Live.make("tr");
     const corner = Live.make("th");
     corner.append(Testbed.term("EVs", "EV"));
     head.append(corner, ...planes.map((plane) => Live.make("th", { scope: "col" }, `plane ${plane}`)));
-    const rows = uplinks.map((uplink, index) => {
+    const explained = new Set();
+    const rows = switches.map((place) => {
       const row = Live.make("tr");
       const name = Live.make("th", { scope: "row" });
-      if (uplink in NAMES) name.append(NAMES[uplink]);
-      else name.append(index ? "T1" : Testbed.term("T1", "T1"), ` ${uplink}`);
+      if (place in NAMES) name.append(NAMES[place]);
+      else name.append(...heading(place, explained));
       row.append(name);
       for (const plane of planes) {
-        const key = `${plane}/${uplink}`;
+        const key = `${plane}/${place}`;
         row.append(keys.includes(key) ? cell(key) : Live.make("td"));
       }
       return row;
     });
     Live.byId("tiles").replaceChildren(head, ...rows);
+  }
+
+  /** `T1 3`; the first of its tier has what the glossary says of it. */
+  function heading(place, explained) {
+    const [tier, number] = parts(place);
+    const name = `T${tier}`;
+    const known = explained.has(name) || !["T1", "T2"].includes(name);
+    explained.add(name);
+    return [known ? name : Testbed.term(name, name), ` ${number}`];
   }
 
   function cell(key) {
@@ -71,10 +89,9 @@
     const [good, skip, bad, denied] = now;
     tile.text.textContent = bad ? `✖ ${bad} of ${all}` : denied ? `⊘ ${denied} of ${all}` : skip ? `~ ${skip} of ${all}` : `✓ ${good}`;
     tile.tile.classList.toggle("bad", bad > 0);
-    const [plane, uplink] = key.split("/");
+    const [plane, at] = key.split("/");
     const words = STATES.map((state, index) => `${now[index]} ${WORDS[state]}`).join(", ");
-    const place = PLACES[uplink] || `uplink ${uplink}`;
-    tile.tile.setAttribute("aria-label", `plane ${plane}, ${place}: ${words}`);
+    tile.tile.setAttribute("aria-label", `plane ${plane}, ${called(at)}: ${words}`);
     tile.tile.title = words;
   }
 
