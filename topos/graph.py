@@ -59,9 +59,10 @@ class Cable(NamedTuple):
     share: float = 1.0
 
 
-def number(description: str, example: object, usual: Any = MISSING) -> Any:
-    """A key of a family, as a field of its dataclass: what it is for people, one value, and what it is if left out."""
-    return field(default=usual, metadata={"description": description, "example": example})
+def family_key(description: str, example: object, usual: Any = ...) -> Any:
+    """A key of a family, as a field of its dataclass: what it is for people, one value, and what it is if left out
+    (`...`: it must be there)."""
+    return field(default=MISSING if usual is ... else usual, metadata={"description": description, "example": example})
 
 
 def within(field: str, value: int, low: int, high: int, why: str = "", shown: Callable[[int], str] = str) -> None:
@@ -151,6 +152,11 @@ class Family(ABC):
     def way_count(self, source: int, target: int) -> int:
         """Number of ways from one T0 to another one. A family that knows it need not count."""
         return len(self.ways_of(source, target))
+
+    @cached_property
+    def least_share(self) -> float:
+        """The rate of its slowest links, in shares of `port_rate`."""
+        return min(self.rate_shares.values(), default=1.0)
 
     def most_ways(self) -> int:
         """The largest number of ways between two T0s of a plane; 1 where there is one T0."""

@@ -179,20 +179,22 @@ class Plan:
         return replace(self, talking=frozenset(pair for a, b in pairs for pair in ((a, b), (b, a))))
 
     def next_places(self, place: SwitchPlace) -> dict[int, tuple[SwitchPlace, ...]]:
-        """By T0 group, the switches that come next on the ways over this one, in the order of its ports: what it
-        hashes over. A group that no way over it leads to is left out."""
+        """By T0 group, the switches that come next on the shortest ways from this one, in the order of its ports: what
+        it hashes over. A group that no way over it leads to is left out."""
         return self._next_places.get(place, {})
 
     @cached_property
     def _next_places(self) -> dict[SwitchPlace, dict[int, tuple[SwitchPlace, ...]]]:
-        found: dict[SwitchPlace, dict[int, set[SwitchPlace]]] = {}
+        # Each hop has fewer to go than the one before, so no packet goes in circles whatever a family gives.
+        found: dict[SwitchPlace, dict[int, dict[SwitchPlace, int]]] = {}
         groups = range(self.shape.family.tiers[0])
         for source, target in permutations(groups, 2):
             for way in self.shape.family.ways(source, target):
-                for place, following in pairwise(way):
-                    found.setdefault(place, {}).setdefault(target, set()).add(following)
+                for left, (place, following) in zip(range(len(way) - 1, 0, -1), pairwise(way), strict=True):
+                    hops = found.setdefault(place, {}).setdefault(target, {})
+                    hops[following] = min(left, hops.get(following, left))
         return {
-            place: {group: tuple(each for each in beside if each in towards[group]) for group in sorted(towards)}
+            place: {group: _shortest(towards[group], beside) for group in sorted(towards)}
             for place, towards in found.items()
             for beside in [self.beside(place)]
         }
@@ -201,6 +203,11 @@ class Plan:
         """The switches that a switch is linked to, in the order of its ports."""
         ports = self.ports[names.switch_name(0, *place)]
         return [self.switch_by_name[peer.node].place for _, peer in ports if peer.node in self.switch_by_name]
+
+
+def _shortest(hops: dict[SwitchPlace, int], beside: Iterable[SwitchPlace]) -> tuple[SwitchPlace, ...]:
+    least = min(hops.values())
+    return tuple(place for place in beside if hops.get(place) == least)
 
 
 def build_plan(

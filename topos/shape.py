@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrc_testbed.topos.graph import Family, within
+from mrc_testbed.topos.graph import Family, ShapeError, within
 from mrc_testbed.topos.units import rate_text, time_text
 
 MAX_PLANES = 16
@@ -45,6 +45,10 @@ class Shape:
         within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
         most_bps = MAX_RATE_BPS if self.speed == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
         within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
+        if (slowest_bps := round(self.port_rate_bps * self.family.least_share)) < MIN_RATE_BPS:
+            raise ShapeError(
+                "port_rate", f"the slowest links would have {rate_text(slowest_bps)}, under {rate_text(MIN_RATE_BPS)}"
+            )
         within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, shown=time_text)
 
     def least_ns(self, usual_ns: int) -> int:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.transports.registry import TRANSPORTS
     from mrc_testbed.testbed.workloads.collective import Collective, Group, Hop, Part, Terms
     from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+    from mrc_testbed.topos.graph import Cable, Family, ShapeError, SwitchPlace, family_key
 
 _HOMES = {
     "hosts.mrc.cc.base": ("CongestionControl",),
@@ -60,6 +61,7 @@ _HOMES = {
     "testbed.transports.registry": ("TRANSPORTS",),
     "testbed.workloads.collective": ("Collective", "Group", "Hop", "Part", "Terms"),
     "testbed.workloads.estimate": ("answer_ns", "transfer_ns"),
+    "topos.graph": ("Cable", "Family", "ShapeError", "SwitchPlace", "family_key"),
 }
 """By module, the names that are of it."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -69,6 +71,7 @@ __all__ = [
     "NO_PLANE",
     "TRANSPORTS",
     "By",
+    "Cable",
     "Chooser",
     "Collective",
     "CongestionControl",
@@ -78,6 +81,7 @@ __all__ = [
     "Effect",
     "EvSelection",
     "FabricLayout",
+    "Family",
     "Fault",
     "FaultKind",
     "FaultParameters",
@@ -94,10 +98,12 @@ __all__ = [
     "Rate",
     "Run",
     "RunRecord",
+    "ShapeError",
     "Share",
     "Size",
     "Sockets",
     "State",
+    "SwitchPlace",
     "Target",
     "Targets",
     "Terms",
@@ -108,6 +114,7 @@ __all__ = [
     "Windows",
     "answer_ns",
     "counted",
+    "family_key",
     "load_run",
     "rank_steps",
     "steps_in",

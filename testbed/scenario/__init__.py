@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.scenario.load.loader import load_recorded, load_scenario, load_scenario_text
     from mrc_testbed.testbed.scenario.load.schema import scenario_json_schema
     from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
-    from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+    from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+    from mrc_testbed.testbed.scenario.model.models import Scenario
     from mrc_testbed.testbed.scenario.model.workloads import FlowSet
     from mrc_testbed.testbed.scenario.text.denylist import parse_paths
     from mrc_testbed.testbed.scenario.text.render import render_problems
@@ -34,7 +35,7 @@ _HOMES = {
     "Occurrence": "faults",
     "EndpointSettings": "model.endpoint",
     "Entry": "faults",
-    "FabricSettings": "model.models",
+    "FabricSettings": "model.fabric",
     "FlowSet": "model.workloads",
     "FaultParameters": "faults",
     "LinkEnd": "faults",

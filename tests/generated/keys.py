@@ -246,6 +246,8 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "t0_groups": _fixed("groups"),
         "t1": _fixed("t1"),
         "hosts_per_t0": _fixed("hosts_per_t0"),
+        "t1_speed": lambda sketch, _: None,
+        "family": lambda sketch, _: None,
         "port_rate": lambda sketch, _: f"{sketch.rate_bps // 1000}kbit",
         "rtt": lambda sketch, _: f"{sketch.rtt_ns // 1000}us",
         "switch": _levels,

@@ -11,7 +11,8 @@ from mrc_testbed.testbed.scenario import Cell, load_cells, load_scenario_text
 from mrc_testbed.testbed.scenario.load.effective import plain_text
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
-from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
 from mrc_testbed.testbed.scenario.model.trimming import TrimSettings

@@ -18,8 +18,9 @@ from mrc_testbed.testbed.scenario.faults.registry import KINDS
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS
-from mrc_testbed.testbed.scenario.model.models import FabricSettings, Scenario
+from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, StepItem
 from mrc_testbed.testbed.scenario.model.switch_ports import SwitchPorts

@@ -15,7 +15,7 @@ from mrc_testbed.topos.graph import (
     ShapeError,
     SwitchPlace,
     Way,
-    number,
+    family_key,
     places_of,
     speed_of,
     speeds,
@@ -30,10 +30,10 @@ class Clos2(Family):
 
     word: ClassVar[str] = "clos2"
 
-    t0_groups: int = number("T0 switches of a plane", 2)
-    t1: int = number("T1 switches of a plane", 4)
-    hosts_per_t0: int = number("hosts below each T0", 4)
-    t1_speed: tuple[float, ...] = number(
+    t0_groups: int = family_key("T0 switches of a plane", 2)
+    t1: int = family_key("T1 switches of a plane", 4)
+    hosts_per_t0: int = family_key("hosts below each T0", 4)
+    t1_speed: tuple[float, ...] = family_key(
         "rate of the links of a T1, a share of `port_rate`; a list is repeated over the T1s", "50 %", FULL_SPEED
     )
 

@@ -22,7 +22,7 @@ from mrc_testbed.topos.graph import (
     ShapeError,
     SwitchPlace,
     Way,
-    number,
+    family_key,
     places_of,
     speed_of,
     speeds,
@@ -38,17 +38,17 @@ class Clos3(Family):
 
     word: ClassVar[str] = "clos3"
 
-    pods: int = number("pods of a plane", 2)
-    t0: int = number("T0 switches of a pod", 2)
-    t1: int = number("T1 switches of a pod", 2)
-    t2: int = number("T2 switches of a plane, a multiple of `t1`: T1 number x of each pod is linked to column x", 4)
-    hosts_per_t0: int = number("hosts below each T0", 2)
-    t1_speed: tuple[float, ...] = number(
+    pods: int = family_key("pods of a plane", 2)
+    t0: int = family_key("T0 switches of a pod", 2)
+    t1: int = family_key("T1 switches of a pod", 2)
+    t2: int = family_key("T2 switches of a plane, a multiple of `t1`: T1 number x of each pod is linked to column x", 4)
+    hosts_per_t0: int = family_key("hosts below each T0", 2)
+    t1_speed: tuple[float, ...] = family_key(
         "rate of the links from T0s to a T1, a share of `port_rate`; a list is repeated over the T1s of a pod",
         "50 %",
         FULL_SPEED,
     )
-    t2_speed: tuple[float, ...] = number(
+    t2_speed: tuple[float, ...] = family_key(
         "rate of the links of a T2, a share of `port_rate`; a list is repeated over the T2s", "50 %", FULL_SPEED
     )
 

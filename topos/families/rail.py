@@ -20,7 +20,7 @@ from mrc_testbed.topos.graph import (
     ShapeError,
     SwitchPlace,
     Way,
-    number,
+    family_key,
     places_of,
     speed_of,
     speeds,
@@ -35,11 +35,11 @@ class Rail(Family):
     word: ClassVar[str] = "rail"
     titles: ClassVar[tuple[str, ...]] = ("rail switch", "spine")
 
-    rails: int = number("NICs of a node, and rail switches of a segment; a host is one NIC", 4)
-    nodes: int = number("nodes in all", 4)
-    spine: int = number("switches of a plane that join its rail switches", 4)
-    segments: int = number("groups of nodes with rail switches of their own; it divides `nodes`", 2, 1)
-    spine_speed: tuple[float, ...] = number(
+    rails: int = family_key("NICs of a node, and rail switches of a segment; a host is one NIC", 4)
+    nodes: int = family_key("nodes in all", 4)
+    spine: int = family_key("switches of a plane that join its rail switches", 4)
+    segments: int = family_key("groups of nodes with rail switches of their own; it divides `nodes`", 2, 1)
+    spine_speed: tuple[float, ...] = family_key(
         "rate of the links of a spine switch, a share of `port_rate`; a list is repeated over them", "50 %", FULL_SPEED
     )
 

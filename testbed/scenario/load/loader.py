@@ -17,6 +17,7 @@ from mrc_testbed.testbed.scenario.faults import kind_of, with_kinds
 from mrc_testbed.testbed.scenario.load.effective import effective_text
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.load.wording import mistake_of, model_at
+from mrc_testbed.testbed.scenario.model.families import UNKNOWN_FAMILY
 from mrc_testbed.testbed.scenario.model.matrix import AXES
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.offered import Offered, PluginStuck
@@ -196,12 +197,18 @@ def _number_faults(data: Any) -> None:
             taken.add(fault["name"])
 
 
-UNKNOWN = (("expect", UNKNOWN_METRIC), ("faults", "unknown fault kind"), ("faults", "has no fault kind"))
+UNKNOWN = (
+    ("fabric", UNKNOWN_FAMILY),
+    ("expect", UNKNOWN_METRIC),
+    ("faults", "unknown fault kind"),
+    ("faults", "has no fault kind"),
+)
 """Keys, and the message parts about unknown names below them."""
 
 
 def _unknown_name(error: ErrorDetails, model: type[Scenario]) -> bool:
-    """True of a name of a workload, fault or metric that we do not know; it may belong to a plugin that is missing."""
+    """True of the name of a workload, fault, metric or family that we do not know; it may be of a plugin that is
+    missing."""
     above = model_at(error["loc"][:-1], model)
     workload = error["type"] == "extra_forbidden" and above is not None and issubclass(above, OneKey)
     return workload or any(error["loc"][0] == key and words in error["msg"] for key, words in UNKNOWN)

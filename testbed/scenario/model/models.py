@@ -19,6 +19,7 @@ from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture, LinkCapture, settle
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.expectations import ExpectLine, LinesOfCells
+from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.folding import folded_denials, folded_occurrences, folding_note
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.matrix import EXAMPLE, MatrixAxes
@@ -26,12 +27,8 @@ from mrc_testbed.testbed.scenario.model.offered import NOTHING, Offered
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.presets import or_preset
 from mrc_testbed.testbed.scenario.model.scale import ScaleFactor, ScaleWord, scaled_fields, scaled_occurrence
-from mrc_testbed.testbed.scenario.model.switch_ports import SwitchEntry, SwitchPorts
 from mrc_testbed.testbed.scenario.model.transports import (
     EcmpSettings,
-    Layout,
-    PathRoutes,
-    RoutesWord,
     RoutingWord,
     TransportWord,
     VirtualSettings,
@@ -45,11 +42,9 @@ from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload, Work
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import (
     MAX_QPS,
-    Duration,
     Model,
     Name,
     PluginNames,
-    Rate,
     Whole,
     given,
     refuse,
@@ -59,53 +54,15 @@ from mrc_testbed.testbed.scenario.text.source import EffectiveText
 from mrc_testbed.testbed.switching.classes import USUAL_MARKS, DscpMarks
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds, PortThresholds
 from mrc_testbed.testbed.transports import registry
-from mrc_testbed.testbed.transports.base import FabricLayout, PortNeeds, Transport, program_need
+from mrc_testbed.testbed.transports.base import FabricLayout, PortNeeds, program_need
 from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.testbed.transports.tcp import TcpSettings
-from mrc_testbed.topos.budget import STANDARD_RATE_BPS, STANDARD_RTT_NS
-from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.fold import fold_all, folded
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.routes import Carries, Routing
 from mrc_testbed.topos.shape import Shape
 
 USUAL_SEED = 1
-
-
-class FabricSettings(Model):
-    """The shape of the fabric; defaults are the standard size, which two cores just carry."""
-
-    planes: Whole = Field(default=4, description="independent planes; a host has a port in each", examples=[4])
-    t0_groups: Whole = Field(default=2, description="T0 switches of a plane", examples=[2])
-    t1: Whole = Field(default=4, description="T1 switches of a plane", examples=[4])
-    hosts_per_t0: Whole = Field(default=4, description="hosts below each T0", examples=[4])
-    port_rate_bps: Rate = Field(
-        default=STANDARD_RATE_BPS, alias="port_rate", description="of each link", examples=["25mbit"]
-    )
-    rtt_ns: Duration = Field(
-        default=STANDARD_RTT_NS, alias="rtt", description="T, without serialisation", examples=["20ms"]
-    )
-    switch: SwitchEntry = Field(
-        default=SwitchPorts(use="auto"),
-        description="queueing at switch ports",
-        examples=["auto"],
-        json_schema_extra={"default": "auto"},
-    )
-    given_layout: Annotated[Layout | None, given("folded")] = Field(
-        default=None, alias="layout", description="planes as written, or all on one", examples=["folded"]
-    )
-    routes: RoutesWord = Field(
-        default=PathRoutes.TALKING, description="hosts that have routes to each other", examples=["all"]
-    )
-
-    def layout(self, transport: Transport) -> FabricLayout:
-        """As written, or what is usual for the transport."""
-        return self.given_layout or transport.layout
-
-    def shape(self, speed: int = 1) -> Shape:
-        """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""
-        family = Clos2(self.t0_groups, self.t1, self.hosts_per_t0)
-        return Shape(self.planes, family, self.port_rate_bps, self.rtt_ns, speed=speed)
 
 
 def some_work(items: tuple[WorkloadItem, ...]) -> tuple[WorkloadItem, ...]:

@@ -13,6 +13,8 @@ from pydantic.fields import FieldInfo
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS
 from mrc_testbed.hosts.mrc.evselect import SELECTIONS
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+from mrc_testbed.testbed.scenario.model.families import family_choice
 from mrc_testbed.testbed.scenario.model.models import Scenario, some_work
 from mrc_testbed.testbed.scenario.model.offered import Offered
 from mrc_testbed.testbed.scenario.model.step_models import Alone, Over, Sized, StepItem, StepPart, Train
@@ -22,6 +24,7 @@ from mrc_testbed.testbed.scenario.text.fields import CONTROL_NOUN, SELECTION_NOU
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.workloads.collective import Collective, Terms
+from mrc_testbed.topos.families.registry import FAMILIES
 
 M = TypeVar("M", bound=Model)
 _STRICT = (bool, int, float, str)
@@ -38,11 +41,21 @@ def scenario_model(offered: Offered) -> type[Scenario]:
     return _with(
         Scenario,
         {
+            "fabric": _fabric(offered),
             "endpoint": (endpoint, _again(Scenario, "endpoint", default_factory=endpoint)),
             "workload": (entries, _again(Scenario, "workload")),
             "transport": (_transport(offered), _again(Scenario, "transport", default_factory=lambda: registry.USUAL)),
         },
     )
+
+
+def _fabric(offered: Offered) -> tuple[Any, FieldInfo]:
+    families = {**FAMILIES, **offered.named("family")}
+    family: Any = family_choice(families)
+    given_family = (family | None, _again(FabricSettings, "given_family"))
+    fabric = _with(FabricSettings, {"given_family": given_family})
+    fabric.families = families
+    return fabric, _again(Scenario, "fabric", default_factory=fabric)
 
 
 def _transport(offered: Offered) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from mrc_testbed.hosts.common.errors import PluginError
 from mrc_testbed.hosts.common.prng import Prng
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS
@@ -23,12 +25,15 @@ from mrc_testbed.testbed.expect import METRICS, Metric
 from mrc_testbed.testbed.scenario.faults import Fault, entry_models
 from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
+from mrc_testbed.testbed.scenario.model.families import examples_of, family_choice, wrong_keys_of
 from mrc_testbed.testbed.scenario.model.step_models import Sized, StepPart
 from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
 from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.collective import Collective
+from mrc_testbed.topos.families.registry import FAMILIES
+from mrc_testbed.topos.graph import Family, ShapeError
 from mrc_testbed.topos.shape import PAYLOAD_BYTES
 
 WORD_PATTERN = "[a-z][a-z0-9_]{0,62}"
@@ -199,6 +204,30 @@ def _wrong_transport(name: str, made: Any) -> str:
     return "" if payload_bytes > 0 < header_bytes else "has packets without data or without headers"
 
 
+def _wrong_family(name: str, made: Any) -> str:
+    if not isinstance(made, type) or not issubclass(made, Family):
+        return "must be a class that inherits from mrc_testbed.api.Family"
+    if missing := sorted(made.__abstractmethods__):
+        return f"lacks {', '.join(missing)}"
+    if getattr(made, "word", None) != name:
+        return f"is called {getattr(made, 'word', None)!r} by its class"
+    if not is_dataclass(made) or not made.__dataclass_params__.frozen:
+        return "must be a frozen dataclass: write @dataclass(frozen=True)"
+    return wrong_keys_of(made) or _refused_plane(name, made)
+
+
+def _refused_plane(name: str, made: type[Family]) -> str:
+    """What is wrong with the plane that the examples of its keys make."""
+    try:
+        family_choice({name: made}).model_validate({name: examples_of(made)}).topology()
+    except ShapeError as error:
+        return f"with the examples of its keys: {error}"
+    except ValidationError as error:
+        key = ".".join(map(str, error.errors()[0]["loc"][1:]))
+        return f"has an example that is none of its key {key!r}: {error.errors()[0]['msg']}"
+    return ""
+
+
 KINDS: Mapping[str, Kind] = {
     "congestion_control": Kind("congestion control", ALGORITHMS, _wrong_control),
     "ev_selection": Kind("EV selection", SELECTIONS, _wrong_selection),
@@ -206,5 +235,6 @@ KINDS: Mapping[str, Kind] = {
     "fault": Kind("fault kind", entry_models(), _wrong_fault),
     "metric": Kind("metric", METRICS, _wrong_metric, words=True),
     "transport": Kind("transport", TRANSPORTS, _wrong_transport),
+    "family": Kind("family", FAMILIES, _wrong_family),
 }
 """By key of `PLUGIN`."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mrc_testbed.testbed.scenario.faults.base import Surroundings
-from mrc_testbed.testbed.scenario.model.models import FabricSettings, default_time_limit_ns
+from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+from mrc_testbed.testbed.scenario.model.models import default_time_limit_ns
 from mrc_testbed.testbed.scenario.model.workloads import Workload
 from mrc_testbed.testbed.scenario.rules.capture_rules import capture_mistakes
 from mrc_testbed.testbed.scenario.rules.decisive_rules import undecided_expectations
@@ -79,8 +80,9 @@ def _impossible_shape(fabric: FabricSettings) -> Iterator[Mistake]:
         try:
             shape = fabric.shape()
         except ShapeError as error:
-            name = _attribute(fabric, error.field)
-            yield Mistake(("fabric", error.field), error.limit)
+            key, *below = error.field.split(".")
+            name = _attribute(fabric, key)
+            yield Mistake(("fabric", key, *below), error.limit)
             fabric = fabric.model_copy(update={name: getattr(usual, name)})
         else:
             if shape.hosts + shape.switches > MAX_NODES:

@@ -92,6 +92,19 @@ def _share(value: object) -> int:
     return millionths
 
 
+def _shares(value: object) -> tuple[float, ...]:
+    if value == []:
+        raise refuse(f"needs at least one percentage, such as {SHARE.example}")
+    found = []
+    for place, one in enumerate(value if isinstance(value, list) else [value]):
+        try:
+            found.append(_share(one) / WHOLE)
+        except PydanticCustomError as error:
+            below = {"below": place} if isinstance(value, list) else {}
+            raise refuse(str(error), **below) from None
+    return tuple(found)
+
+
 def _json(kind: Quantity) -> dict[str, Any]:
     units = "|".join(kind.units)
     return {"type": "string", "pattern": rf"^\d+(\.\d+)?\s*({units})$", "title": kind.noun}
@@ -179,6 +192,9 @@ PositiveRate = Annotated[int, PlainValidator(_positive(RATE)), _schema(RATE), RA
 """Bits per second, more than 0."""
 Share = Annotated[int, PlainValidator(_share), _schema(SHARE)]
 """Millionths, more than 0 and at most all."""
+_SHARES_SCHEMA = {"anyOf": [_json(SHARE), {"type": "array", "items": _json(SHARE), "minItems": 1}]}
+Shares = Annotated[tuple[float, ...], PlainValidator(_shares), WithJsonSchema(_SHARES_SCHEMA)]
+"""Parts of a whole, each more than 0 and at most 1: one, or a list."""
 Direction = Literal["up", "down", "both"]
 """Of packets on a link: `up` is away from the hosts."""
 Size = Annotated[int, PlainValidator(_quantity(SIZE)), _schema(SIZE)]

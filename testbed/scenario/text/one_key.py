@@ -23,11 +23,13 @@ def model_within(annotation: Any) -> type[Model] | None:
 
 
 class OneKey(Model):
-    """Every field is optional, and exactly one is present. `empty` is the message for a mapping without any."""
+    """Every field is optional, and exactly one is present. `empty` is the message for a mapping without any, `several`
+    says what to write in place of two."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one)
 
     empty: ClassVar[str]
+    several: ClassVar[str] = "write two entries"
 
     @classmethod
     def kinds(cls) -> dict[str, str]:
@@ -48,7 +50,7 @@ class OneKey(Model):
         names = cls.kinds()
         kinds = [key for key in raw if key in names]
         if len(kinds) > 1:
-            raise refuse(f"has two kinds, {kinds[0]} and {kinds[1]}; write two entries", key=kinds[1])
+            raise refuse(f"has two kinds, {kinds[0]} and {kinds[1]}; {cls.several}", key=kinds[1])
         for key in kinds:
             if raw[key] is None:
                 example = (cls.model_fields[names[key]].examples or [])[:1]
