@@ -135,7 +135,7 @@ class DatagramLoop(TransportLoop):
                 self.busy = more
                 return
             view, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
-            if now_ns - arrival_ns > late_ns:
+            if now_ns - arrival_ns > late_ns and arrival_ns >= self._session.excused_until_ns:
                 self._network.packets_late += 1
             handle(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
         self._network.packets_in += RECEIVE_BATCH

@@ -61,6 +61,11 @@ class Network:
         else:
             self.endpoint.port_down(plane, now_ns)
 
+    @property
+    def packets_handled(self) -> int:
+        """Packets that the host itself sent and took in; 0 where its kernel does."""
+        return 0
+
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""
         return self.endpoint.counters()
@@ -85,6 +90,11 @@ class DatagramNetwork(Network):
     """Datagrams from peers that the endpoint was given."""
     packets_late: int = 0
     """Of these, those that it was given `mrc_testbed.hosts.loops.LATE_RTTS` or more after they had arrived."""
+
+    @property
+    def packets_handled(self) -> int:
+        """As of any network."""
+        return self.packets_in + self.packets_out
 
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from mrc_testbed.hosts.common.errors import CoreError
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
+from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.configure import configured
 from mrc_testbed.hosts.control import CommandError, Fields, Request
 from mrc_testbed.hosts.gateway.gateway import Gateway
@@ -75,6 +76,15 @@ class Session:
         self.verbs: ProgramServer | None = None
         """Serves programs that are written for MRC NICs."""
         self.running = True
+        self.held = False
+        """By a fault: this host does nothing until it is let go."""
+        self.per_packet_ns = 0
+        """By a fault: what it needs for each packet, before it turns again (`take_time`)."""
+        self.rest_until_ns = 0
+        """Then it has had that time."""
+        self._handled = 0
+        self.excused_until_ns = 0
+        """What arrived before then is late by a fault, and not by the machine."""
         self._commands: dict[str, Callable[[Request, int], Fields | None]] = {
             "configure": self._configure,
             "open_qps": self._open_qps,
@@ -86,6 +96,7 @@ class Session:
             "destroy_qps": self._destroy_qps,
             "deny": self._deny,
             "allow": self._allow,
+            "hinder": self._hinder,
             "warm_up": self._start_warm_up,
             "load": self._load,
             "start": self._start,
@@ -159,6 +170,12 @@ class Session:
         self.next_tick_ns = self._snapshot_ns
         if self._warm_up is not None:
             self._continue_warm_up(self._warm_up, now_ns)
+
+    def take_time(self, now_ns: int) -> None:
+        """This host, slowed down by a fault, rests for the packets since the last call."""
+        handled = self._configured().packets_handled
+        self.rest_until_ns = now_ns + (handled - self._handled) * self.per_packet_ns
+        self._handled = handled
 
     # Output
 
@@ -257,6 +274,14 @@ class Session:
         if denylist is None:
             return {"not_applicable": True}
         denylist.allow(request.rows("paths"), now_ns)
+        return {}
+
+    def _hinder(self, request: Request, now_ns: int) -> Fields:
+        """A fault holds this host, slows it down, or lets it go."""
+        self._handled = self._configured().packets_handled
+        held, per_packet_ns = request.flag("held"), request.number("per_packet_ns")
+        self.excused_until_ns = NEVER if held or per_packet_ns else now_ns
+        self.held, self.per_packet_ns, self.rest_until_ns = held, per_packet_ns, now_ns
         return {}
 
     def _start_warm_up(self, request: Request, now_ns: int) -> None:

@@ -10,6 +10,7 @@ import select
 from collections.abc import Sequence
 from time import monotonic_ns
 
+from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.control import ControlChannel
 from mrc_testbed.hosts.loops import TransportLoop, loop_of
 from mrc_testbed.hosts.network import Network
@@ -33,11 +34,13 @@ class Turns:
         self._carrier_fd = -1
         self._wakes_by: Sequence[int] = ()
         self._loop: TransportLoop | None = None
+        self._resting = False
+        """It is held, or slow, and waits for nothing but that time and commands."""
 
     def take(self) -> None:
         """Sleep until there is something to do, and do it."""
         loop = self._loop
-        ready = self._epoll.poll(0 if loop is not None and loop.busy else -1)
+        ready = self._epoll.poll(0 if loop is not None and loop.busy and not self._resting else -1)
         woke_ns = monotonic_ns()
         for fd, _ in ready:
             if fd == self._timer_fd:
@@ -47,18 +50,32 @@ class Turns:
             elif fd == self._carrier_fd and self._session.network is not None:
                 self._session.network.follow_ports(woke_ns)
         if loop is not None:
-            loop.receive()
-            loop.advance(monotonic_ns())
-            loop.transmit()
-            self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
-            wakes_by, gateway, verbs = loop.wakes_by(), self._session.gateway, self._session.verbs
-            if gateway is not None:
-                wakes_by = (*wakes_by, *gateway.wakes_by)
-            if verbs is not None:
-                wakes_by = (*wakes_by, *verbs.wakes_by)
-            if wakes_by != self._wakes_by:
-                self._watch_sockets(wakes_by)
+            self._resting = self._session.held or woke_ns < self._session.rest_until_ns
+            if self._resting:
+                self._rest()
+            else:
+                self._turn(loop, woke_ns)
         self._watch_control()
+
+    def _turn(self, loop: TransportLoop, woke_ns: int) -> None:
+        loop.receive()
+        loop.advance(monotonic_ns())
+        loop.transmit()
+        self._timer.arm(loop.turn_ns(woke_ns + loop.quantum_ns))
+        wakes_by, gateway, verbs = loop.wakes_by(), self._session.gateway, self._session.verbs
+        if gateway is not None:
+            wakes_by = (*wakes_by, *gateway.wakes_by)
+        if verbs is not None:
+            wakes_by = (*wakes_by, *verbs.wakes_by)
+        if wakes_by != self._wakes_by:
+            self._watch_sockets(wakes_by)
+        if self._session.per_packet_ns:
+            self._session.take_time(monotonic_ns())
+
+    def _rest(self) -> None:
+        """Look at no socket until the time is over, or a command lets this host go."""
+        self._watch_sockets(())
+        self._timer.arm(NEVER if self._session.held else self._session.rest_until_ns)
 
     def _watch_sockets(self, wakes_by: Sequence[int]) -> None:
         for fd in set(self._wakes_by) - set(wakes_by):

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
 
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
@@ -32,8 +34,9 @@ class Books:
 
     `ports`: by (node, port), the fields of the port program's PortCounts and the kernel's `tx_packets`, `rx_packets`,
     `queue_drops_high`, `queue_drops_data`; `hosts`: by host with a daemon, `data_sent`, `packets_out`, `packets_in`,
-    `send_errors`, `strangers`, `socket_drops`; None where hosts do not count them; `no_routes`: by switch, packets for
-    which its kernel had no route, where a protocol makes routes. Raises KeyError for a missing count.
+    `send_errors`, `strangers`, `socket_drops`; None where hosts do not count them; `no_routes`: by node, packets for
+    which its kernel had no route, where a protocol makes routes or a fault changed some. Raises KeyError for a missing
+    count.
     """
 
     ports: Ports
@@ -64,18 +67,18 @@ class Gap:
 @dataclass(frozen=True, slots=True)
 class Drop:
     """Packets that a fault took at a place: `data`, and `high` of the high class (control, trimmed). `links`: the
-    links there on which it can have been; `ruled`: rules of the port program took them."""
+    links there on which it can have been, or that entries of switches led them away from. `reason`: as in `Class`."""
 
     links: frozenset[str]
     data: int
     high: int
-    ruled: bool
+    reason: Literal["rule", "fault", "no route"]
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
     """What became of the packets of one class. `dropped` by reason: `rule` (injected), `queue` (virtual queue over its
-    limit), `shaper` (a real queue full), `fault` (link down, switch without table), `no route` (by a switch whose
+    limit), `shaper` (a real queue full), `fault` (link down, switch without table), `no route` (by a node whose
     kernel counted it, beside no link that was down), `refused` (by the sender's own kernel). Data: `sent` = `arrived` +
     trimmed + dropped. High class: `sent` + trimmed = `arrived` + dropped."""
 
@@ -126,34 +129,48 @@ class _Excuses:
         return Gap(place, what, missing, any(link in touched for link in links))
 
 
-def balance(plan: Plan, books: Books, broken_links: Collection[str], copied_links: Collection[str] = ()) -> Ledger:
+Strays = Mapping[str, frozenset[str]]
+"""By node where packets came that entries of switches led there: the links that they should have gone by."""
+
+
+def balance(
+    plan: Plan,
+    books: Books,
+    broken_links: Collection[str],
+    copied_links: Collection[str] = (),
+    strays: Strays = MappingProxyType({}),
+) -> Ledger:
     """Compare all counts of a run. `broken_links`: names of links that a fault took down; `copied_links`: of those on
-    which it may have made copies of packets."""
+    which it may have made copies of packets; `strays`: where faults of tables let packets end."""
     gaps = tuple(gap for gap in _gaps(plan, books, _Excuses(broken_links, copied_links)) if gap.missing)
     ports = books.ports
-    drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links)) if drop.data or drop.high)
+    drops = tuple(drop for drop in _drops(plan, books, frozenset(broken_links), strays) if drop.data or drop.high)
     refused = [_refused(books, plan, host.name) for host in plan.hosts if not _cut(plan, host.name, broken_links)]
     data_sent, high_sent = _sent(plan, books)
     routeless = [_routeless(books, plan, switch.name, broken_links) for switch in plan.switches]
+    at_hosts = [_routeless_at_host(books, plan, host.name) for host in plan.hosts]
+    routeless += at_hosts
     data_dropped = {
-        "rule": sum(drop.data for drop in drops if drop.ruled),
+        "rule": _taken_by("rule", drops)[0],
         "queue": _total(ports, "out_dropped"),
         "shaper": _total(ports, "queue_drops_data"),
-        "fault": sum(drop.data for drop in drops if not drop.ruled),
+        "fault": _taken_by("fault", drops)[0],
         "no route": sum(data for data, _ in routeless),
         "refused": sum(data for data, _ in refused),
     }
     high_dropped = {
-        "rule": sum(drop.high for drop in drops if drop.ruled),
+        "rule": _taken_by("rule", drops)[1],
         "queue": _total(ports, "out_control_dropped") + _total(ports, "out_trimmed_dropped"),
         "shaper": _total(ports, "queue_drops_high"),
-        "fault": sum(drop.high for drop in drops if not drop.ruled),
+        "fault": _taken_by("fault", drops)[1],
         "no route": sum(high for _, high in routeless),
         "refused": sum(high for _, high in refused),
     }
+    came = _arrived(plan, ports, ("in_data",), ("in_data_dropped",)), _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED)
+    data, high = (arrived - sum(lost) for arrived, lost in zip(came, zip(*at_hosts, strict=True), strict=True))
     return Ledger(
-        Class(data_sent, _arrived(plan, ports, ("in_data",), ("in_data_dropped",)), data_dropped),
-        Class(high_sent, _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED), high_dropped),
+        Class(data_sent, data, data_dropped),
+        Class(high_sent, high, high_dropped),
         _total(ports, "out_trimmed"),
         _total(ports, "out_marked"),
         _total(ports, "in_corrupted"),
@@ -178,13 +195,20 @@ def _arrived(plan: Plan, ports: Ports, came: Collection[str], dropped: Collectio
     return sum(_sum(figures, *came) - _sum(figures, *dropped) for figures in own)
 
 
-def _drops(plan: Plan, books: Books, broken: frozenset[str]) -> Iterator[Drop]:
-    """What faults took: by rules where packets come in, and at links that were down and the nodes beside them."""
+def _taken_by(reason: str, drops: Collection[Drop]) -> tuple[int, int]:
+    """Data and high class packets of all drops for a reason."""
+    mine = [drop for drop in drops if drop.reason == reason]
+    return sum(drop.data for drop in mine), sum(drop.high for drop in mine)
+
+
+def _drops(plan: Plan, books: Books, broken: frozenset[str], strays: Strays) -> Iterator[Drop]:
+    """What faults took: by rules where packets come in, at links that were down and the nodes beside them, and where
+    nodes had no route for what an entry led there."""
     for link in plan.links:
         for source, sink in ((link.near, link.far), (link.far, link.near)):
             into = books.ports[sink.node, sink.name]
             on = frozenset({link.name})
-            yield Drop(on, into["in_data_dropped"], _sum(into, *HIGH_IN_DROPPED), ruled=True)
+            yield Drop(on, into["in_data_dropped"], _sum(into, *HIGH_IN_DROPPED), "rule")
             out = books.ports[source.node, source.name]
             if "out_data" in out and link.name in broken:
                 yield _taken(on, _link_missing(out, into))
@@ -194,11 +218,15 @@ def _drops(plan: Plan, books: Books, broken: frozenset[str]) -> Iterator[Drop]:
     for host in plan.hosts:
         if on := _cut(plan, host.name, broken):
             yield _taken(on, _nic_missing(books, plan, host.name))
+    for node, links in strays.items():
+        at_host = node in plan.host_by_name
+        lost = _routeless_at_host(books, plan, node) if at_host else _routeless(books, plan, node, broken)
+        yield Drop(links, *lost, "no route")
 
 
 def _taken(links: frozenset[str], missing: tuple[int, int]) -> Drop:
     """What came out and had not gone in is a gap that nothing excuses, and no drop."""
-    return Drop(links, max(0, missing[0]), max(0, missing[1]), ruled=False)
+    return Drop(links, max(0, missing[0]), max(0, missing[1]), "fault")
 
 
 def _cut(plan: Plan, node: str, broken: Collection[str]) -> frozenset[str]:
@@ -305,11 +333,26 @@ def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
 
 
 def _into(books: Books, plan: Plan, host: str, figures: Figures, excuses: _Excuses) -> Gap:
+    missing = _missing_at_host(books, plan, host, figures) - sum(_routeless_at_host(books, plan, host))
+    return excuses.gap(f"sockets of {host}", "packets", missing, ())
+
+
+def _missing_at_host(books: Books, plan: Plan, host: str, figures: Figures) -> int:
+    """Packets that came in at a host and that no socket had."""
     ports = [books.ports[own.node, own.name] for own, _ in plan.ports[host]]
     arrived = sum(_sum(port, "in_data", *HIGH_IN) for port in ports)
     dropped = sum(_sum(port, "in_data_dropped", *HIGH_IN_DROPPED) for port in ports)
-    taken = _sum(figures, "packets_in", "strangers", "socket_drops")
-    return excuses.gap(f"sockets of {host}", "packets", arrived - dropped - taken, ())
+    return arrived - dropped - _sum(figures, "packets_in", "strangers", "socket_drops")
+
+
+def _routeless_at_host(books: Books, plan: Plan, host: str) -> tuple[int, int]:
+    """Data and high class packets that came to a host and were for another one, as its kernel counted. Its books do not
+    say which of both they were, and data are taken for all of them."""
+    figures = books.host(host)
+    if figures is None or not books.no_routes.get(host):
+        return 0, 0
+    lost = min(books.no_routes[host], max(0, _missing_at_host(books, plan, host, figures)))
+    return lost, 0
 
 
 def _sum(figures: Figures, *names: str) -> int:

@@ -15,6 +15,10 @@ from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import outages
 from mrc_testbed.testbed.scenario import Effect
+from mrc_testbed.testbed.scenario.faults.kinds.tables import ends_at
+
+_REASONS = {Effect.RULES: "rule", Effect.TABLE: "no route"}
+"""Why packets of a fault are missing, where its links are not down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,23 @@ def ledger_of(record: RunRecord) -> Ledger | Ignorance:
         return Ignorance("not counted by class: switch ports are plain shapers" if plain else "the run ended early")
     try:
         books = replace(record.books, no_routes=_no_routes(record))
-        return balance(record.plan, books, record.cut_links, record.copied_links)
+        return balance(record.plan, books, record.cut_links, record.copied_links, _strays(record))
     except KeyError as error:
         return Ignorance(f"counters.json lacks {error}")
 
 
+def _strays(record: RunRecord) -> dict[str, frozenset[str]]:
+    """By node where a fault of a table let packets end: the links that they should have gone by."""
+    found: dict[str, frozenset[str]] = {}
+    for outage in outages(record):
+        if outage.occurrence.model.effect is Effect.TABLE and outage.occurrence.parameters.values:
+            for node in ends_at(outage.occurrence, record.plan):
+                found[node] = found.get(node, frozenset()) | set(outage.links)
+    return found
+
+
 def _no_routes(record: RunRecord) -> dict[str, int]:
-    """By switch, as its kernel counted; empty where no protocol makes routes."""
+    """By node, as its kernel counted; empty where no route was ever missing."""
     told = (record.fidelity or {}).get("no_routes")
     counts = told.items() if isinstance(told, dict) else ()
     return {switch: count for switch, count in counts if isinstance(count, int) and count > 0}
@@ -77,6 +91,6 @@ def _groups(record: RunRecord) -> Counter[frozenset[str]] | Ignorance:
 
 def _suspects(record: RunRecord, drop: Drop) -> Iterator[str]:
     for outage in outages(record):
-        ruled = outage.occurrence.model.effect is Effect.RULES
-        if ruled is drop.ruled and drop.links.intersection(outage.links):
+        reason = _REASONS.get(outage.occurrence.model.effect, "fault")
+        if reason == drop.reason and drop.links.intersection(outage.links):
             yield outage.fault

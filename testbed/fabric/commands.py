@@ -17,6 +17,7 @@ from mrc_testbed.testbed.switching.options import (
     program_queue_bytes,
     queue_bytes,
 )
+from mrc_testbed.testbed.switching.tables import AS_PLANNED, Misled, entry_of, led_by, routes_with
 from mrc_testbed.topos import names, plain, usid
 from mrc_testbed.topos.nodes import Host, Interface
 from mrc_testbed.topos.plan import Plan
@@ -105,29 +106,52 @@ def _port_addresses(plan: Plan, own: Interface, peer: Interface) -> Iterator[str
         yield f"addr replace {plain.transfer_address(own.ifindex)}/{plain.TRANSFER_BITS} dev {own.name} nodad"
 
 
-def port_lines(plan: Plan, node: str, ports: Collection[Interface], down: Collection[Interface]) -> Iterator[str]:
+def port_lines(
+    plan: Plan, node: str, ports: Collection[Interface], down: Collection[Interface], misled: Misled = AS_PLANNED
+) -> Iterator[str]:
     """Restore ports of a node: the kernel dropped their neighbours and routes when they went admin-down.
 
-    `down`: the ports that stay down.
+    `down`: the ports that stay down. `misled`: entries that faults have changed, and which stay so.
     """
-    return _restored(plan, node, {port.name for port in ports}, {port.name for port in down if port.node == node})
+    names = {port.name for port in ports}, {port.name for port in down if port.node == node}
+    return _restored(plan, node, *names, misled)
 
 
-def switch_table_lines(plan: Plan, switch: str, ports: Collection[Interface]) -> Iterator[str]:
-    """The static table of a booted switch, these ports first; without routes over other ports."""
+def switch_table_lines(
+    plan: Plan, switch: str, ports: Collection[Interface], misled: Misled = AS_PLANNED
+) -> Iterator[str]:
+    """The static table of a booted switch, these ports first; without routes over other ports. `misled`: as for
+    `port_lines`."""
     up = {port.name for port in ports}
-    return _restored(plan, switch, up, {own.name for own, _ in plan.ports[switch]} - up, PORTLESS)
+    return _restored(plan, switch, up, {own.name for own, _ in plan.ports[switch]} - up, misled, PORTLESS)
+
+
+def mislead_lines(
+    plan: Plan, port: Interface, before: Interface | None, after: Interface | None, down: Collection[Interface]
+) -> Iterator[str]:
+    """The entry of a switch for its neighbour at `port` leads out of another port than before; None: it is missing.
+    A port that is down has no entries, and gets its own when it comes up."""
+    entry = entry_of(port, plan)
+    if before is not None and before not in down:
+        yield f"route del {entry.prefix} dev {before.name}"
+    if after is not None and after not in down:
+        yield route_line(led_by(entry, after, plan))
 
 
 def _restored(
-    plan: Plan, node: str, up: Collection[str], down: Collection[str], kinds: Collection[RouteKind] = ()
+    plan: Plan,
+    node: str,
+    up: Collection[str],
+    down: Collection[str],
+    misled: Misled,
+    kinds: Collection[RouteKind] = (),
 ) -> Iterator[str]:
     """Ports that come up, and what of the table goes with them, besides routes of these kinds."""
     for own, peer in plan.ports[node]:
         if own.name in up:
             yield from _port_up(plan, own, peer)
             yield from _port_addresses(plan, own, peer)
-    for route in routes_of(plan, node):
+    for route in routes_with(misled, plan, node):
         if route.device in up or route.kind in kinds:
             yield route_line(route)
         elif any(hop.device in up for hop in route.hops):

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
 from mrc_testbed.testbed.fabric.forker import Child, Forker
+from mrc_testbed.testbed.fabric.misled import MisledTables
 from mrc_testbed.testbed.fabric.overlay import connect_management, lengthen_segments, show_names, tune_tcp
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
@@ -32,6 +33,8 @@ from mrc_testbed.testbed.switching.expected import Expected, Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, as_seen_by_program
+from mrc_testbed.testbed.switching.tables import Misled
+from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -66,6 +69,7 @@ class Fabric:
         self._link_of = {end: link.name for link in plan.links for end in link.ends}
         self.catch_up = CatchUp()
         self._down: set[Interface] = set()
+        self.tables = MisledTables(plan, self.pids)
         self._off: set[str] = set()
         self.unplanned: Collection[Unplanned] = ()
         self.kernel_delay: KernelDelay | None = None
@@ -146,7 +150,8 @@ class Fabric:
 
     def _expected(self) -> Expected:
         ids = self._program.programs.ids if self._program else {}
-        return Expected(self.plan, self.options, self._rates_bps, ids, self._down, self._off, self.unplanned)
+        changed = self._down, self._off, self.unplanned, self.tables.entries
+        return Expected(self.plan, self.options, self._rates_bps, ids, *changed)
 
     def node(self, name: str) -> Any:
         """The Mininet node, for `cmd(...)`."""
@@ -208,9 +213,10 @@ class Fabric:
         """Bring these ports up and restore the neighbours and routes that the kernel dropped with them."""
         ports = list(ports)
         down = self._down.difference(ports)
+        by_node = {node: [port for port in ports if port.node == node] for node in {port.node for port in ports}}
         lines = {
-            node: list(commands.port_lines(self.plan, node, [port for port in ports if port.node == node], down))
-            for node in {port.node for port in ports}
+            node: list(commands.port_lines(self.plan, node, own, down, self.tables.entries))
+            for node, own in by_node.items()
         }
         run_batches(IP, {node: self.pids[node] for node in lines}, lines)
         self._down = down
@@ -235,7 +241,9 @@ class Fabric:
     def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
         """Bring these ports up and rewrite the static table, except routes over ports that stay down."""
         ports = list(ports)
-        run_batch(IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports))
+        run_batch(
+            IP, switch, self.pids[switch], commands.switch_table_lines(self.plan, switch, ports, self.tables.entries)
+        )
         self._down.difference_update(ports)
         self._off.discard(switch)
         self._tell_choosers()
@@ -280,6 +288,25 @@ class Fabric:
     def rate_bps(self, link: str) -> int:
         """The current nominal rate of a link."""
         return self._rates_bps.get(link, self.plan.link_by_name[link].rate_bps)
+
+    def mislead(self, switch: str, entries: Misled) -> None:
+        """Let these entries of a switch lead elsewhere, and all others where they should. Raises FabricError."""
+        self.tables.set(switch, entries, self._down)
+
+    def set_flaws(self, switch: str, flaws: LevelFlaws) -> None:
+        """Let the ports of a switch judge packets by their levels with these flaws. Raises MissingCapability without
+        the port program."""
+        self._needed_program("a flaw of a switch's levels").set_flaws(self._port_rates(switch), flaws)
+
+    def verify_flaws(self, flaws: Mapping[str, LevelFlaws]) -> None:
+        """Compare the levels of every port with the planned ones and these flaws of its switch. Raises FabricError
+        naming a port that differs. Does nothing in a fabric of plain shapers."""
+        if self._program is not None:
+            for switch in self.plan.switch_by_name:
+                self._program.verify_flaws(self._port_rates(switch), flaws.get(switch, FLAWLESS))
+
+    def _port_rates(self, node: str) -> dict[Interface, int]:
+        return {own: self.rate_bps(self._link_of[own]) for own, _ in self.plan.ports[node]}
 
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
         """Lose or corrupt packets that arrive at one end of a link, in addition to existing rules.
@@ -385,8 +412,8 @@ class Fabric:
         return ip_counters(self.pids, {node: [own.name for own, _ in ends] for node, ends in self.plan.ports.items()})
 
     def no_routes(self) -> dict[str, int]:
-        """By switch, packets for which its kernel had no route; those switches that had any."""
-        return no_routes({switch: self.pids[switch] for switch in self.plan.switch_by_name})
+        """By node, packets for which its kernel had no route; those nodes that had any."""
+        return no_routes(self.pids)
 
     def receive_drops(self) -> int:
         """Datagrams lost in full receive buffers of all hosts and switches."""

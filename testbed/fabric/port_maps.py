@@ -16,7 +16,7 @@ from mrc_testbed.testbed.switching.port_rules import RULE, RULES, PortRule
 from mrc_testbed.testbed.switching.thresholds import PortLevels
 from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
 
-PORT = struct.Struct("8Q")
+PORT = struct.Struct("Q2q5Q")
 QUEUE = struct.Struct("5Q")
 COUNTS = struct.Struct("32Q")
 LATENESS = struct.Struct("3Q")

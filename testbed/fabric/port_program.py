@@ -3,7 +3,7 @@ memory."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, D
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import RuleTable
+from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
 from mrc_testbed.topos import names
 from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
 from mrc_testbed.topos.plan import Plan
@@ -96,10 +97,10 @@ class PortProgram:
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
         self._latenesses = maps["latenesses"]
         self.rules = RuleTable(SharedRules(maps["port_rules"]))
+        self._flaws: dict[int, LevelFlaws] = {}
+        self._bdp_bytes = {own.ifindex: level_bdp_bytes(plan.shape, rate) for own, rate in plan.rates_bps.items()}
         self._levels = {
-            own.ifindex: options.thresholds.in_bytes(
-                level_bdp_bytes(plan.shape, plan.rates_bps[own]), is_last_hop(node, peer.node)
-            )
+            own.ifindex: options.thresholds.in_bytes(self._bdp_bytes[own.ifindex], is_last_hop(node, peer.node))
             for node, ports in plan.ports.items()
             for own, peer in ports
         }
@@ -111,11 +112,28 @@ class PortProgram:
         self._choices = PortChoices(maps["choices"], plan, looks_of(plan.shape)) if options.adaptive else None
 
     def _write(self, ifindex: int, rate_bps: int) -> None:
-        delay_ns = self._nic_delay_ns if ifindex in self._nics else 0
-        levels = self._levels[ifindex]
-        entry = port_entry(levels, rate_bps, delay_ns, late_ns(self._rtt_ns, levels.drop * 8 * 10**9 // rate_bps))
+        entry = self._entry(ifindex, rate_bps, self._flaws.get(ifindex, FLAWLESS))
         start = self._ports.at(ifindex - FIRST_IFINDEX)
         self._ports.memory[start : start + len(entry)] = entry
+
+    def _entry(self, ifindex: int, rate_bps: int, flaws: LevelFlaws) -> bytes:
+        delay_ns = self._nic_delay_ns if ifindex in self._nics else 0
+        planned = self._levels[ifindex]
+        late_after_ns = late_ns(self._rtt_ns, planned.drop * 8 * 10**9 // rate_bps)
+        return port_entry(flaws.of(planned, self._bdp_bytes[ifindex]), rate_bps, delay_ns, late_after_ns)
+
+    def set_flaws(self, rates_bps: Mapping[Interface, int], flaws: LevelFlaws) -> None:
+        """Let these ports, at their rates, judge packets by their levels with these flaws."""
+        for port, rate_bps in rates_bps.items():
+            self._flaws[port.ifindex] = flaws
+            self._write(port.ifindex, rate_bps)
+
+    def verify_flaws(self, rates_bps: Mapping[Interface, int], flaws: LevelFlaws) -> None:
+        """Compare what the program reads of these ports with their levels and these flaws. Raises FabricError."""
+        for port, rate_bps in rates_bps.items():
+            entry, start = self._entry(port.ifindex, rate_bps, flaws), self._ports.at(port.ifindex - FIRST_IFINDEX)
+            if self._ports.memory[start : start + len(entry)] != entry:
+                raise FabricError(port.node, "read-back", f"the levels of {port.name} are not those that should hold")
 
     def set_rate(self, port: Interface, old_bps: int, new_bps: int) -> None:
         """Drain the virtual queue of a port at another rate. Its levels in bytes do not change."""

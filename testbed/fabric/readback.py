@@ -20,6 +20,7 @@ from mrc_testbed.testbed.fabric.readback_queues import PortRow, question, rows_h
 from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
 from mrc_testbed.testbed.switching.ecmp import switch_settings
 from mrc_testbed.testbed.switching.expected import Expected
+from mrc_testbed.testbed.switching.tables import routes_with
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.overlay import MANAGEMENT
 from mrc_testbed.topos.plan import Plan
@@ -112,7 +113,7 @@ def _routes_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tu
 
 def _routes_left(expected: Expected, node: str) -> Iterator[Route]:
     devices = _dead_ports(expected, node)
-    for route in routes_of(expected.plan, node):
+    for route in routes_with(expected.misled, expected.plan, node):
         if route.device not in devices and not (route.kind in PORTLESS and node in expected.off):
             yield without_hops(route, devices)
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from mrc_testbed.testbed.errors import FabricError
-from mrc_testbed.testbed.faults import port_actions, rule_actions  # noqa: F401 - their actions are found by kind
+from mrc_testbed.testbed.faults import (  # noqa: F401 - their actions are found by kind
+    port_actions,
+    rule_actions,
+    setting_actions,
+)
 from mrc_testbed.testbed.faults.actions import action_of
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep
 from mrc_testbed.testbed.faults.target_system import TargetSystem
@@ -45,13 +49,18 @@ class Injector:
         """
         if step.effect is Effect.RULES:
             self._system.fabric.verify_rules(handle for held in self._system.rules.values() for handle in held)
-        elif step.effect is not Effect.NOTHING:
+        elif step.effect is Effect.LEVELS:
+            switches = {name for each in self._system.flaws.values() for name in each}
+            flaws = {switch: setting_actions.flaws_now(self._system, switch) for switch in switches}
+            self._system.fabric.verify_flaws(flaws)
+        elif step.effect.in_fabric:
             self._system.fabric.verify(self._nodes(step.occurrence))
 
     def verify_healed(self) -> None:
         """After the last heal: no rule, rate or port of a fault may remain. Raises FabricError naming the first."""
         fabric = self._system.fabric
         fabric.verify_rules(())
+        fabric.verify_flaws({})
         for each in fabric.plan.links:
             rate_bps = fabric.rate_bps(each.name)
             if rate_bps != each.rate_bps:

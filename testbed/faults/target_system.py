@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
 from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.testbed.switching.port_rules import RuleHandle
+from mrc_testbed.testbed.switching.tables import Misled
+from mrc_testbed.testbed.switching.thresholds import LevelFlaws
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
 T = TypeVar("T", bound=Hashable)
 LinesByNode = Mapping[str, Iterable[str]]
 """Lines of a batch file, by node."""
+
+
+class Burden(NamedTuple):
+    """What a fault makes of a host: it is `held`, or needs `per_packet_ns` for each packet."""
+
+    held: bool
+    per_packet_ns: int
+
+
+def _hinders_nobody(host: str, held: bool, per_packet_ns: int) -> None:
+    raise RuntimeError(f"nobody drives {host}")
 
 
 class Claims(Generic[T]):
@@ -65,15 +78,22 @@ class TargetSystem:
     """A plugin uses `plan`, `node`, `ip`, `tc` and `limits`; the rest is for built-in kinds.
 
     `update_denylists(command, occurrence)`: the endpoints concerned `deny` or `allow` its targets; returns
-    when all have done so.
-    `down`, `off`: ports and switches that faults claim now. `rules`: the active rules of the port program.
+    when all have done so. `hinder(host, held, per_packet_ns)`: from now on that host does nothing, or needs so long for
+    each packet.
+    `down`, `off`: ports and switches that faults claim now. `rules`: the active rules of the port program. `entries`:
+    what faults make of entries of switches, by fault, the latest last; `flaws`, `burdens`: the same of the levels of a
+    switch, and of a host.
     """
 
     fabric: FabricLike
     update_denylists: Callable[[str, Occurrence], None]
+    hinder: Callable[[str, bool, int], None] = field(default=_hinders_nobody)
     down: Claims[Interface] = field(default_factory=Claims)
     off: Claims[str] = field(default_factory=Claims)
     rules: dict[OccurrenceKey, list[RuleHandle]] = field(default_factory=dict)
+    entries: dict[OccurrenceKey, Misled] = field(default_factory=dict)
+    flaws: dict[OccurrenceKey, Mapping[str, LevelFlaws]] = field(default_factory=dict)
+    burdens: dict[OccurrenceKey, Mapping[str, Burden]] = field(default_factory=dict)
     _limits: dict[str, Limits] = field(default_factory=lambda: defaultdict(Limits))
 
     @property

@@ -19,7 +19,7 @@ _DROPPED = {
     "queue": "by full queues",
     "shaper": "by full shapers",
     "fault": "at dead links",
-    "no route": "by switches without a route",
+    "no route": "by nodes without a route",
     "refused": "by the sender's kernel",
 }
 

@@ -32,9 +32,9 @@ class MachineWatch:
         pids: dict[str, int],
         delay: KernelDelay | None = None,
         links: LinkLateness | None = None,
-        no_routes: Callable[[], dict[str, int]] | None = None,
+        no_routes: Callable[[], dict[str, int] | None] = lambda: None,
     ) -> None:
-        """`no_routes`: what switches had no route for, where a protocol makes routes."""
+        """`no_routes`: what nodes had no route for; None where every route is written and stays."""
         self._pids = pids
         self._no_routes = no_routes
         self._delay, self._links = delay, links
@@ -91,8 +91,9 @@ class MachineWatch:
         figures: dict[str, Any] = {} if self._delay is None else {"kernel_delay": asdict(self._delay.stats())}
         if self._links is not None:
             figures["late_on_links"] = self._links.figure()
-        if self._no_routes is not None:
-            figures["no_routes"] = self._no_routes()
+        no_routes = self._no_routes()
+        if no_routes is not None:
+            figures["no_routes"] = no_routes
         return figures
 
     def unavailable(self) -> dict[str, str]:

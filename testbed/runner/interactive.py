@@ -105,7 +105,7 @@ class InteractiveFaults:
 
     def _break(self, request: FaultRequest, now_ns: int) -> str:
         model = requestable(self.kinds)[request.do]
-        if model.effect is Effect.RULES and not self._port_program:
+        if model.effect.needs_program and not self._port_program:
             raise Refused(f"{request.do} needs the port program, and this fabric runs plain shapers")
         # Without an end it lasts until the end of the workload, at most until its time limit.
         latest_ns = max(self._scenario.time_limit_ns, now_ns + 1)
@@ -172,7 +172,7 @@ def offers(kinds: Mapping[str, type[Fault]], port_program: bool) -> dict[str, di
     found: dict[str, dict[str, str]] = {"link": {}, "switch": {}}
     for word, model in requestable(kinds).items():
         side = "link" if model.target is Target.LINK else "switch"
-        found[side][word] = lacking if model.effect is Effect.RULES and not port_program else ""
+        found[side][word] = lacking if model.effect.needs_program and not port_program else ""
     return found
 
 

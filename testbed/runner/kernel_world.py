@@ -104,8 +104,12 @@ class KernelWorld:
         if self.options.port_program:
             links = LinkLateness(fabric.late_arrivals, fabric.port_counts, lambda: fabric.catch_up.times)
             self.loop.every(catch_up.PERIOD_NS, fabric.make_up_lost_time, self.loop.now_ns())
-        learns = fabric.plan.learns
-        return MachineWatch(pids, fabric.kernel_delay, links, fabric.no_routes if learns else None)
+        return MachineWatch(pids, fabric.kernel_delay, links, self._no_routes)
+
+    def _no_routes(self) -> dict[str, int] | None:
+        """Where a protocol makes routes, or a fault has changed some."""
+        fabric = self._fabric
+        return fabric.no_routes() if fabric.plan.learns or fabric.tables.ever else None
 
     def close(self) -> None:
         """End what is no daemon. The namespaces end with this process."""

@@ -216,7 +216,7 @@ class Measurement:
             self._cut_ports.update((end.node, end.name) for link in cut for end in (link.near, link.far))
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.publish(FaultDone(step, t_ns))
-        if step.action is Action.HEAL and step.effect is not Effect.NOTHING:
+        if step.action is Action.HEAL and step.effect.in_fabric:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 
     def _recorded(self, record: HistoryFields, action: Callable[[], None]) -> None:

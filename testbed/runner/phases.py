@@ -32,7 +32,7 @@ from mrc_testbed.testbed.runner.program_files import program_records
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
-from mrc_testbed.testbed.runner.team import Team
+from mrc_testbed.testbed.runner.team import Team, hinder
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
@@ -177,7 +177,9 @@ class Phases:
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = self._world.captures(self._job.scenario.captures, self._recorder)
         system = TargetSystem(
-            self.fabric, lambda command, occurrence: self._controller.update(self._team, command, occurrence)
+            self.fabric,
+            lambda command, occurrence: self._controller.update(self._team, command, occurrence),
+            lambda *burden: hinder(self._team, *burden),
         )
         self._injector = Injector(system)
         self._measurement = Measurement(

@@ -11,6 +11,8 @@ from mrc_testbed.testbed.runner.world import HostProcess
 
 _ANSWER_S = 30
 """Longest wait for an answer; starting 32 Python processes on 2 cores takes two seconds."""
+_HINDER_S = 5
+"""A daemon answers in milliseconds; the loop runs meanwhile."""
 
 
 class Team:
@@ -65,3 +67,11 @@ class Team:
         """Close all channels, which ends the remaining daemons."""
         for daemon in self.daemons.values():
             daemon.close()
+
+
+def hinder(team: Team, host: str, held: bool, per_packet_ns: int) -> None:
+    """A fault holds a host, slows it down, or lets it go; one that takes no part does nothing anyway. Raises
+    RunError."""
+    burden = {"held": held, "per_packet_ns": per_packet_ns}
+    if host in team.daemons:
+        team.ask("hinder", lambda _: burden, timeout_s=_HINDER_S, hosts=[host])

@@ -123,7 +123,7 @@ class VirtualWorld:
 
     def watch_machine(self) -> _NoMachine:
         """There is none."""
-        return _NoMachine(self.loop)
+        return _NoMachine(self.loop, self._fabric)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -160,8 +160,9 @@ class _NoMachine:
 
     softnet_has_dead_ports = False
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, fabric: VirtualFabric) -> None:
         self._loop = loop
+        self._fabric = fabric
         self._start_ns = loop.now_ns()
 
     def figures(self) -> dict[str, Any]:
@@ -170,8 +171,9 @@ class _NoMachine:
         return {"measured_s": measured_s, "cpu_pressure_some": None, "run_delay": None, "softnet_drops": 0}
 
     def at_rest(self) -> dict[str, Any]:
-        """Nothing more."""
-        return {}
+        """What nodes had no route for, if any had."""
+        no_routes = self._fabric.no_routes()
+        return {"no_routes": no_routes} if no_routes else {}
 
     def unavailable(self) -> dict[str, str]:
         """What only a machine has."""

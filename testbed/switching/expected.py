@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from mrc_testbed.testbed.switching.options import FabricOptions
+from mrc_testbed.testbed.switching.tables import Misled
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -21,7 +22,8 @@ class Unplanned(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Expected:
     """What the kernel should hold: the plan, the chosen parts, link rates changed by faults, ids of the port programs
-    by name, ports `down` and switches `off` by faults, and what faults changed `unplanned`."""
+    by name, ports `down` and switches `off` by faults, entries of switches that they have `misled`, and what else they
+    changed `unplanned`."""
 
     plan: Plan
     options: FabricOptions
@@ -30,6 +32,7 @@ class Expected:
     down: Collection[Interface] = ()
     off: Collection[str] = ()
     unplanned: Collection[Unplanned] = ()
+    misled: Misled = field(default_factory=dict)
 
     def port_rates(self, node: str) -> dict[str, int]:
         """Current shaper rate of each port of a node."""

@@ -10,6 +10,8 @@ from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
+from mrc_testbed.testbed.switching.tables import Misled
+from mrc_testbed.testbed.switching.thresholds import LevelFlaws
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -61,6 +63,14 @@ class FabricLike(Protocol):
     def verify_rules(self, handles: Iterable[RuleHandle]) -> None: ...
 
     def silence(self, switch: str, of_hosts: bool = False) -> list[RuleHandle]: ...
+
+    def mislead(self, switch: str, entries: Misled) -> None: ...
+
+    def no_routes(self) -> Mapping[str, int]: ...
+
+    def set_flaws(self, switch: str, flaws: LevelFlaws) -> None: ...
+
+    def verify_flaws(self, flaws: Mapping[str, LevelFlaws]) -> None: ...
 
     def port_counts(self) -> Mapping[tuple[str, str], PortCounts]: ...
 

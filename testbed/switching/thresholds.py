@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 NEVER = 1 << 40
 """A level that no queue reaches."""
+ALWAYS = -1
+"""A level that every queue is above, an empty one too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,40 @@ class PortLevels:
 
 
 DEFAULT_THRESHOLDS = PortThresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFlaws:
+    """What faults change of the levels of a switch's ports.
+
+    `marks`: it marks all that is ECN-capable, or nothing; None: as planned. `trims`: False: it trims nothing. `drop`:
+    plane-BDP above which data is dropped, where that is less than planned; None: as planned.
+    """
+
+    marks: Literal["never", "always"] | None = None
+    trims: bool = True
+    drop: float | None = None
+
+    def of(self, levels: PortLevels, bdp_bytes: int) -> PortLevels:
+        """The levels of a port with these flaws; `bdp_bytes`: its plane-BDP."""
+        if self.marks is not None:
+            ecn = ALWAYS if self.marks == "always" else NEVER
+            levels = replace(levels, ecn_low=ecn, ecn_high=ecn)
+        if not self.trims:
+            levels = replace(levels, trim=NEVER)
+        return levels if self.drop is None else replace(levels, drop=min(levels.drop, int(self.drop * bdp_bytes)))
+
+
+FLAWLESS = LevelFlaws()
+
+
+def all_flaws(several: Iterable[LevelFlaws]) -> LevelFlaws:
+    """Those of several faults at once: the least buffer counts, and of what they say of marks the last."""
+    found = FLAWLESS
+    for one in several:
+        drops = [drop for drop in (found.drop, one.drop) if drop is not None]
+        found = LevelFlaws(one.marks or found.marks, found.trims and one.trims, min(drops, default=None))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,15 @@ from functools import partial
 from random import Random
 from typing import Any, Literal
 
-from mrc_testbed.testbed.errors import MissingCapability
+from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.adaptive import looks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions, control_queue_bytes, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
-from mrc_testbed.testbed.switching.thresholds import PauseThresholds
+from mrc_testbed.testbed.switching.tables import Misled
+from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws, PauseThresholds
 from mrc_testbed.testbed.virtual.adaptive import AdaptiveWays
 from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.testbed.virtual.lossless import (
@@ -71,6 +72,8 @@ class VirtualFabric:
         self._ways = self._make_ways(topology, seed)
         self._rules = RuleTable(_Slots(self._ports))
         self._rates_bps: dict[str, int] = {}
+        self._flaws: dict[str, LevelFlaws] = {}
+        self._misled: dict[Interface, Interface | None] = {}
         self._lost_at: Counter[str] = Counter()
         self._carriers: dict[str, HearCarrier] = {}
         self._planes = {end: link.plane for link in plan.links for end in link.ends}
@@ -213,7 +216,8 @@ class VirtualFabric:
             live = up and port.peer.up
             if port.live != live:
                 changed += port, port.peer
-                port.live = port.peer.live = live
+                port.set_live(live)
+                port.peer.set_live(live)
         for port in changed:
             port.flush()
         self._ways.ports_changed()
@@ -244,6 +248,35 @@ class VirtualFabric:
     def rate_bps(self, link: str) -> int:
         """The current rate of a link."""
         return self._rates_bps.get(link, self.plan.link_by_name[link].rate_bps)
+
+    def mislead(self, switch: str, entries: Misled) -> None:
+        """Let these entries of a switch lead elsewhere, and all others where they should."""
+        held = [own for own in self._misled if own.node == switch]
+        for own in held:
+            del self._misled[own]
+        self._misled |= entries
+        for own in {*held, *entries}:
+            instead = self._misled.get(own, own)
+            self._ports[own].lead(None if instead is None else self._ports[instead])
+
+    def no_routes(self) -> dict[str, int]:
+        """By node, packets for which it had no route; those nodes that had any."""
+        found: Counter[str] = Counter()
+        for own, port in self._ports.items():
+            found[own.node] += port.no_route
+        return {node: count for node, count in found.items() if count}
+
+    def set_flaws(self, switch: str, flaws: LevelFlaws) -> None:
+        """Let the ports of a switch judge packets by their levels with these flaws."""
+        self._flaws[switch] = flaws
+        for own, peer in self.plan.ports[switch]:
+            self._ports[own].set_limits(_switch_limits(self.plan, self.options, peer, self.plan.rates_bps[own], flaws))
+
+    def verify_flaws(self, flaws: Mapping[str, LevelFlaws]) -> None:
+        """Compare the flaws of every switch with these. Raises FabricError naming one that differs."""
+        for switch, held in self._flaws.items():
+            if held != flaws.get(switch, FLAWLESS):
+                raise FabricError(switch, "read-back of its levels", f"{held} hold")
 
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
         """Lose or corrupt packets that arrive at one end of a link; "far" is that of packets away from the hosts.
@@ -290,10 +323,12 @@ def _make_ports(
     return made
 
 
-def _switch_limits(plan: Plan, options: FabricOptions, peer: Interface, rate_bps: int) -> QueueLimits:
-    bdp = level_bdp_bytes(plan.shape, rate_bps)
-    levels = options.thresholds.in_bytes(bdp, last_hop=peer.node in plan.host_by_name)
-    return QueueLimits(levels, control_queue_bytes(plan.shape, rate_bps))
+def _switch_limits(
+    plan: Plan, options: FabricOptions, peer: Interface, rate_bps: int, flaws: LevelFlaws = FLAWLESS
+) -> QueueLimits:
+    bdp_bytes = level_bdp_bytes(plan.shape, rate_bps)
+    levels = options.thresholds.in_bytes(bdp_bytes, last_hop=peer.node in plan.host_by_name)
+    return QueueLimits(flaws.of(levels, bdp_bytes), control_queue_bytes(plan.shape, rate_bps))
 
 
 def pause_rules(plan: Plan, pause: PauseThresholds, rate_bps: int) -> PauseRules:

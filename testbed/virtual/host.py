@@ -253,10 +253,11 @@ class VirtualHost:
     def _turn(self) -> None:
         """As mrc_testbed.hosts.daemon.Daemon does."""
         loop, now_ns = self._loop, self._scheduler.now_ns
-        if loop is None or not self._session.running:
+        if loop is None or not self._session.running or self._session.held:
             return
-        if now_ns < self._free_ns:
-            self._turn_at(now_ns, self._free_ns)
+        free_ns = max(self._free_ns, self._session.rest_until_ns)
+        if now_ns < free_ns:
+            self._turn_at(now_ns, free_ns)
             return
         with self._failing():
             loop.receive()
@@ -264,8 +265,10 @@ class VirtualHost:
             loop.transmit()
         if self._busy_ns:
             self._take_time(now_ns)
+        if self._session.per_packet_ns:
+            self._session.take_time(now_ns)
         if loop.busy:
-            self._turn_at(now_ns, max(now_ns, self._free_ns))
+            self._turn_at(now_ns, max(now_ns, self._free_ns, self._session.rest_until_ns))
         else:
             self._arm(loop.turn_ns(now_ns + loop.quantum_ns))
 

@@ -113,8 +113,7 @@ class LosslessPort(Port):
 
     def offer(self, packet: VirtualPacket, now_ns: int) -> None:
         """As of `Port`."""
-        if not self.live:
-            self._lose(packet)
+        if not self.usual and self._turned_away(packet, now_ns):
             return
         entrance = None if packet.high else self._entrance(packet)
         verdict = PASSED if entrance is None else self._admit(packet, entrance)

@@ -56,8 +56,11 @@ NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 class Port:
     """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
 
-    `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `live`: both ends of the
-    link are up. `peer`: the other end. `deliver` at hosts, `choose` at switches that choose paths.
+    `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `up`: this end is, and
+    `live`: both are. `instead`: the port that the table of its switch leads to in its place, usually itself; None: to
+    none. `usual`: the link is live, and the table leads here. `no_route`: packets that came in here, or were to leave
+    here, and for which the node had no route. `peer`: the other end. `deliver` at hosts, `choose` at switches that
+    choose paths.
     """
 
     # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.
@@ -80,6 +83,7 @@ class Port:
         "_on_sent",
         "_per",
         "_random",
+        "_rate_bps",
         "_scheduler",
         "_sending",
         "_sent_bytes",
@@ -87,13 +91,16 @@ class Port:
         "choose",
         "deliver",
         "high_drops",
+        "instead",
         "interface",
         "into",
         "live",
+        "no_route",
         "out",
         "peer",
         "rules",
         "up",
+        "usual",
     )
 
     def __init__(
@@ -107,7 +114,9 @@ class Port:
     ) -> None:
         self.interface = interface
         self.join(self)
-        self.up = self.live = True
+        self.up = self.live = self.usual = True
+        self.instead: Port | None = self
+        self.no_route = 0
         self.out, self.into = [0] * COUNTS, [0] * COUNTS
         self.high_drops = 0
         self.rules: tuple[ActiveRule, ...] = ()
@@ -133,7 +142,23 @@ class Port:
         self.peer = peer
         self._hand_over: Callable[[VirtualPacket, int], None] = peer.take_in
 
+    def set_live(self, live: bool) -> None:
+        """Both ends of the link are up, or one is not."""
+        self.live = live
+        self.usual = live and self.instead is self
+
+    def lead(self, instead: Port | None) -> None:
+        """From now on the table of this switch leads to that port in place of this one; None: to none."""
+        self.instead = instead
+        self.usual = self.live and instead is self
+
+    def set_limits(self, limits: QueueLimits) -> None:
+        """From now on the queue is judged by these."""
+        self._limits = limits
+        self._set_times(self._rate_bps)
+
     def _set_times(self, rate_bps: int) -> None:
+        self._rate_bps = rate_bps
         shared = gcd(_NS_BITS, rate_bps)
         self._ns_bits, self._per = _NS_BITS // shared, rate_bps // shared
         levels = self._limits.levels
@@ -143,17 +168,16 @@ class Port:
 
     def offer(self, packet: VirtualPacket, now_ns: int) -> None:
         """A packet is to leave by this port: it is judged, and sent at once or put into the queue."""
-        if not self.live:
-            self._lose(packet)
+        if not self.usual and self._turned_away(packet, now_ns):
             return
-        free_at_ns, row, size_bytes = self._free_at_ns, packet.row, packet.size_bytes
+        waits_ns, row, size_bytes = self._free_at_ns - now_ns, packet.row, packet.size_bytes
         verdict = PASSED
-        if free_at_ns <= now_ns:
+        if waits_ns <= 0:
             # Nothing waits, and if something is still being sent, its last bit leaves now.
-            self._begin_ns = now_ns
+            waits_ns, self._begin_ns = 0, now_ns
             self._admitted = self._sent_bytes = 0
-        elif free_at_ns - now_ns > self._calm_ns and not packet.high:
-            verdict = self._judge(packet, free_at_ns - now_ns)
+        if waits_ns > self._calm_ns and not packet.high:
+            verdict = self._judge(packet, waits_ns)
         out = self.out
         out[row + verdict] += 1
         out[BYTES_AT + row + verdict] += size_bytes
@@ -205,6 +229,9 @@ class Port:
             return
         deliver, way = self.deliver, packet.way
         if deliver is not None:
+            if packet.hop + 1 != len(packet.ports):
+                self.no_route += 1
+                return
             deliver(now_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
             return
         packet.hop = hop = packet.hop + 1
@@ -215,7 +242,32 @@ class Port:
     def _chosen(self, packet: VirtualPacket) -> bool:
         """Let this switch choose how a packet goes on; False without a way, and then it is lost here."""
         packet.ports = self.choose(packet)
+        self.no_route += not packet.ports
         return bool(packet.ports)
+
+    def _turned_away(self, packet: VirtualPacket, now_ns: int) -> bool:
+        """True if a packet does not leave by this port: its link is down, or the table leads elsewhere."""
+        instead = self.instead
+        if instead is None:
+            self.no_route += 1
+        elif instead is not self:
+            self._lead_astray(packet, instead, now_ns)
+        elif not self.live:
+            self._lose(packet)
+        else:
+            return False
+        return True
+
+    def _lead_astray(self, packet: VirtualPacket, port: Port, now_ns: int) -> None:
+        """Let a packet leave by another port of this switch. It ends at the node there, which has no entry for it."""
+        ends_at_host = port.peer.deliver is not None
+        packet.ports = [*packet.ports[: packet.hop], port, *([port] if ends_at_host else [])]
+        usual, port.usual = port.usual, True  # the entry for that port may lead astray, too
+        if port.live:
+            port.offer(packet, now_ns)
+        else:
+            port._lose(packet)
+        port.usual = usual
 
     def _judge(self, packet: VirtualPacket, backlog_ns: int) -> int:
         """What happens to a packet that does not go first and meets this queue."""

@@ -233,6 +233,11 @@ def _slow_rate(sketch: Sketch, _: FieldInfo) -> str | None:
     return f"{sketch.dice.randint(100, max(kbit - 1, 100))}kbit"
 
 
+def _a_link(sketch: Sketch, _: FieldInfo) -> str | None:
+    """Any; parts.py lets it end where the other one does."""
+    return sketch.one(sketch.plan.links).name if sketch.plan.links else None
+
+
 def _often(sketch: Sketch, _: FieldInfo) -> str:
     """A few in the time of the workload."""
     seconds = max(sketch.estimate_ns / 10**9, 0.05)
@@ -392,6 +397,11 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "boot": _lasting,
         "hosts": _some_hosts,
         "times": _often,
+        "by": _a_link,
+        "with": _a_link,
+        "marks": _words,
+        "drop": lambda sketch, _: round(sketch.dice.uniform(0.05, 2.9), 2),
+        "per_packet": _time(10_000, 2 * MS),
     },
     "capture": {
         "before": _time(0, 300 * MS),

@@ -104,8 +104,17 @@ def _fault(sketch: Sketch) -> dict[str, Any]:
     else:
         named = mapping(sketch, "fault", KINDS[kind], always=("name",), never=(kind,))
         found = {**named, kind: _targets(sketch, KINDS[kind].target)}
+        _lead_by_neighbours(sketch, kind, found)
     sketch.faults.append(found["name"])
     return found
+
+
+def _lead_by_neighbours(sketch: Sketch, kind: str, found: dict[str, Any]) -> None:
+    """Where two links are named that must end at one switch, mostly let them."""
+    link = sketch.plan.link_by_name.get(found[kind]) if isinstance(found[kind], str) else None
+    for key in {"by", "with"} & found.keys() if link and sketch.often(0.8) else ():
+        switch = link.far.node if link.is_host_link or found.get("direction") == "down" else link.near.node
+        found[key] = sketch.one(sketch.plan.links_of(switch)).name
 
 
 def _chaos(sketch: Sketch) -> dict[str, Any]:
@@ -114,7 +123,7 @@ def _chaos(sketch: Sketch) -> dict[str, Any]:
 
 
 def _chaos_part(sketch: Sketch, part: type[Any]) -> Any:
-    needed = {LinkRate.kind: "rate", "ev-loss": "from"}.get(part.model.kind, "times")
+    needed = {LinkRate.kind: "rate", "ev-loss": "from", "host-slow": "per_packet"}.get(part.model.kind, "times")
     found = mapping(sketch, "fault", part, always=(needed,), never=("of",))
     if sketch.often(0.4):
         found["of"] = _targets(sketch, part.model.target, several=False)

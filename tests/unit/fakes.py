@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -15,6 +15,8 @@ from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
+from mrc_testbed.testbed.switching.tables import Misled
+from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -60,6 +62,9 @@ class FakeFabric:
         self.rates: dict[str, int] = {}
         self.down: set[Interface] = set()
         self.off: set[str] = set()
+        self.misled: dict[Interface, Interface | None] = {}
+        self.flaws: dict[str, LevelFlaws] = {}
+        self.burdens: dict[str, tuple[bool, int]] = {}
         self.unplanned: frozenset[Unplanned] = frozenset()
         self.kernel_delay: KernelDelay | None = None
 
@@ -121,6 +126,28 @@ class FakeFabric:
         self._called("verify_rules", len(wanted))
         if wanted != self.rules.keys():
             raise FabricError("p0-t0-0", "read-back of the rules", "refused by the test")
+
+    def mislead(self, switch: str, entries: Misled) -> None:
+        self._called("mislead", switch)
+        assert all(own.node == switch for own in entries)
+        self.misled = {own: by for own, by in self.misled.items() if own.node != switch} | dict(entries)
+
+    def set_flaws(self, switch: str, flaws: LevelFlaws) -> None:
+        self._called("set_flaws", switch)
+        self.flaws[switch] = flaws
+        if flaws == FLAWLESS:
+            del self.flaws[switch]
+
+    def verify_flaws(self, flaws: Mapping[str, LevelFlaws]) -> None:
+        if {switch: each for switch, each in flaws.items() if each != FLAWLESS} != self.flaws:
+            raise FabricError(next(iter({**flaws, **self.flaws})), "read-back of levels", "refused by the test")
+
+    def hinder(self, host: str, held: bool, per_packet_ns: int) -> None:
+        """What a host is told of faults that hold it or slow it down."""
+        self._called("hinder", host)
+        self.burdens[host] = held, per_packet_ns
+        if not held and not per_packet_ns:
+            del self.burdens[host]
 
     def set_rate(self, link: str, rate_bps: int) -> None:
         self._called("set_rate", link, rate_bps)

@@ -89,7 +89,7 @@ def test_or_as_many_as_it_says() -> None:
 
 def test_every_kind_but_the_controllers_has_defaults() -> None:
     assert set(parts()) == set(KINDS) - {"deny"}
-    more = {"link-rate": "rate: 5mbit, ", "ev-loss": "from: h0, "}
+    more = {"link-rate": "rate: 5mbit, ", "ev-loss": "from: h0, ", "host-slow": "per_packet: 1ms, "}
     kinds = ", ".join(f"{kind}: {{{more.get(kind, '')}times: 6/min}}" for kind in parts())
     occurrences = load_scenario_text(chaos(kinds) + "endpoint: {icrc: true}\n").occurrences
     assert {occurrence.kind for occurrence in occurrences} == set(parts())

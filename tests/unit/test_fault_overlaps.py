@@ -15,7 +15,9 @@ from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import heal, inject
 from mrc_testbed.testbed.faults.target_system import TargetSystem
-from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.faults.kinds.tables import misled_by
+from mrc_testbed.testbed.switching.thresholds import LevelFlaws
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan, build_plan
 
@@ -41,6 +43,15 @@ LINES = (
     f"link-loss: '{LINK}', loss: 20%, for: 1s",
     "switch-silent: p0-t1-1, for: 1s",
     f"corrupt: '{LINK}', share: 1%, for: 1s",
+    f"entry-missing: ['{LINK}', 'p0-t0-1:p0-t1-1'], direction: up, for: 1s",
+    f"entry-wrong: '{LINK}', direction: up, for: 1s",
+    f"cables-swapped: '{LINK}', with: 'p0-t0-0:p0-t1-0', for: 1s",
+    "ecn-stuck: [p0-t1-1, p0-t0-0], marks: always, for: 1s",
+    "trim-off: p0-t1-1, for: 1s",
+    "shallow-buffer: p0-t1-1, drop: 0.3, for: 1s",
+    "host-slow: [h0, h1], per_packet: 1ms, for: 1s",
+    "host-slow: h0, per_packet: 2ms, for: 1s",
+    "host-pause: h0, for: 100ms",
 )
 SCENARIO = load_scenario_text(HEAD + "".join(f"  - {{at: 1s, {line}, name: f{n}}}\n" for n, line in enumerate(LINES)))
 PLAN = build_plan(SCENARIO.shape())
@@ -62,12 +73,16 @@ class Bench:
     def __init__(self, plan: Plan = PLAN) -> None:
         self.plan = plan
         self.fabric = FakeFabric(plan)
-        self.injector = Injector(TargetSystem(cast(Fabric, self.fabric), self.fabric.update_denylists))
+        fabric = self.fabric
+        self.injector = Injector(TargetSystem(cast(Fabric, fabric), fabric.update_denylists, fabric.hinder))
 
     def assert_is_plan_minus(self, on: list[Occurrence]) -> None:
         down: set[Interface] = set()
         off: set[str] = set()
         rates: dict[str, int] = {}
+        misled: dict[Interface, Interface | None] = {}
+        flawed: dict[str, frozenset[str]] = {}
+        burdens: dict[str, tuple[bool, int]] = {}
         for occurrence in on:
             if occurrence.kind == "switch-reboot":
                 off |= set(occurrence.targets)
@@ -78,10 +93,28 @@ class Bench:
                 }
             elif occurrence.kind.endswith(("-down", "-flap")):
                 down |= {self.plan.link_by_name[name].far for name in occurrence.links}
+            elif occurrence.model.effect is Effect.TABLE:
+                misled |= misled_by(occurrence, self.plan)
+            elif occurrence.model.effect is Effect.LEVELS:
+                flawed |= {name: flawed.get(name, frozenset()) | {occurrence.kind} for name in occurrence.targets}
+            elif occurrence.model.effect is Effect.HOSTS:
+                for name in occurrence.targets:
+                    held, slow = burdens.get(name, (False, 0))
+                    own = occurrence.parameters.values
+                    burdens[name] = held or bool(own.get("held")), max(slow, int(own.get("per_packet_ns", 0)))
         places = sum(len(occurrence.places) for occurrence in on)
         assert (self.fabric.down, self.fabric.off, self.fabric.rates) == (down, off, rates)
         assert len(self.fabric.rules) == places
+        assert self.fabric.misled == misled
+        assert {name: kinds_of(flaws) for name, flaws in self.fabric.flaws.items()} == flawed
+        assert self.fabric.burdens == burdens
         assert list(self.injector.broken.values()) == on
+
+
+def kinds_of(flaws: LevelFlaws) -> frozenset[str]:
+    """The kinds of faults that make such flaws."""
+    found = {"ecn-stuck": flaws.marks == "always", "trim-off": not flaws.trims, "shallow-buffer": flaws.drop == 0.3}
+    return frozenset(kind for kind, there in found.items() if there)
 
 
 @pytest.mark.parametrize("scenario", [SCENARIO, ON_ONE_PLANE], ids=["as written", "folded"])

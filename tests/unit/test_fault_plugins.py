@@ -75,7 +75,7 @@ def test_a_scenario_may_use_the_kind() -> None:
         (f"at: 1s, link-mtu: '{LINK}', mtu: 2000, fur: 2s", "unknown key 'fur'; did you mean 'for'?"),
         ("at: 1s, link-mtu: p0-t1-1, mtu: 2000, for: 2s", "link-mtu needs a link by its two ends"),
         (f"at: 1s, link-mtv: '{LINK}', mtu: 2000, for: 2s", "unknown fault kind 'link-mtv'; did you mean 'link-mtu'?"),
-        ("at: 1s, for: 2s", "switch-silent, deny, link-mtu, chaos"),
+        ("at: 1s, for: 2s", "cables-swapped, deny, link-mtu, chaos"),
     ],
 )
 def test_mistakes_in_its_keys_are_told_as_of_all_kinds(fault: str, says: str) -> None:

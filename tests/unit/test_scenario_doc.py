@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from mrc_testbed.testbed.scenario import EndpointSettings
-from mrc_testbed.testbed.scenario.faults import KINDS, Effect, entry_models
+from mrc_testbed.testbed.scenario.faults import KINDS, entry_models
 from mrc_testbed.testbed.scenario.faults.chaos import parts
 
 PAGE = (Path(__file__).parents[2] / "docs/scenario.md").read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_the_keys_of_each_kind_are_named() -> None:
 
 def test_the_kinds_that_need_the_port_program_are_marked() -> None:
     marked = {kind for kind, (text, _) in FAULTS.items() if text.endswith("*")}
-    assert marked == {kind for kind, model in KINDS.items() if model.effect is Effect.RULES}
+    assert marked == {kind for kind, model in KINDS.items() if model.effect.needs_program}
 
 
 def test_what_chaos_takes_by_default_is_said() -> None:

@@ -28,11 +28,23 @@ KEYS = {
     "plane-loss": "p1, for: 300ms, loss: 0.1%",
     "ev-loss": "p1-t1-1, for: 300ms, loss: 30%, from: h0, to: h5",
     "corrupt": "p0-t0-0:p0-t1-0, for: 1s, share: 1%",
+    "entry-missing": "[p0-t0-0:p0-t1-0, p0-t0-1:p0-t1-0], for: 1s, direction: down",
+    "entry-wrong": "p0-t0-0:p0-t1-0, for: 1s, direction: up",
+    "cables-swapped": "any of T0-T1 links, for: 1s",
+    "ecn-stuck": "p0-t1-0, for: 1s, marks: never",
+    "trim-off": "any of T1 switches, for: 1s",
+    "shallow-buffer": "p0-t1-0, for: 1s, drop: 0.25",
+    "host-slow": "any 2 of hosts, for: 1s, per_packet: 750us",
+    "host-pause": "h3, for: 123456789ns",
     "deny": "[p1, p0-t1-0], for: 1s, hosts: [h0, h4]",
 }
 CHAOS = "{at: 1s, for: 2s, name: storm, chaos: {%s}}"
 CHAOTIC = {
-    kind: {"link-rate": "{times: 3/s, rate: 1mbit}", "ev-loss": "{times: 3/s, from: h0}"}.get(kind, "3/s")
+    kind: {
+        "link-rate": "{times: 3/s, rate: 1mbit}",
+        "ev-loss": "{times: 3/s, from: h0}",
+        "host-slow": "{times: 3/s, per_packet: 1ms}",
+    }.get(kind, "3/s")
     for kind, model in KINDS.items()
     if model.chaos
 }

@@ -38,7 +38,8 @@ enum match { BY_UPLINK = 1, BY_SOURCE = 2, BY_DESTINATION = 4, DATA_ONLY = 8, OF
 
 struct port {
 	__u64 ns_per_byte; /* times 2^COST_SHIFT */
-	__u64 ecn_low_ns, ecn_high_ns, trim_ns, drop_ns;
+	__s64 ecn_low_ns, ecn_high_ns; /* below 0: an empty queue is above them */
+	__u64 trim_ns, drop_ns;
 	__u64 flags;
 	__u64 delay_ns; /* what another qdisc of the port adds (netem) */
 	__u64 late_ns;  /* what comes in so much after its last bit has left a link is late */
@@ -145,7 +146,7 @@ static __always_inline bool goes_first(const struct arrival *a)
 	return a->high || (a->class == TRIMMED && settings.trimmed_first);
 }
 
-static __always_inline bool in_ramp(const struct port *port, __u64 backlog_ns, __u32 dice)
+static __always_inline bool in_ramp(const struct port *port, __s64 backlog_ns, __u32 dice)
 {
 	if (backlog_ns <= port->ecn_low_ns)
 		return false;

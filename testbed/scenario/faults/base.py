@@ -51,12 +51,18 @@ def limited(drawn: Iterator[Occurrence], place: KeyPath) -> list[Occurrence]:
 class Surroundings(NamedTuple):
     """The rest of the scenario that a fault must fit; None: unreadable.
 
-    `peers`: hosts of the workload and the peers of each; it needs `plan`.
+    `peers`: hosts of the workload and the peers of each; it needs `plan`. `usid_tables`: switches have written entries
+    for uSIDs. `trims`: they may trim packets of the transport. `pauses`: their ports pause each other. `of_kernel`: the
+    kernel makes the packets.
     """
 
     plan: Plan | None
     peers: Mapping[str, frozenset[str]]
     icrc: bool | None
+    usid_tables: bool | None = None
+    trims: bool | None = None
+    pauses: bool = False
+    of_kernel: bool = False
 
 
 class Misfit(NamedTuple):

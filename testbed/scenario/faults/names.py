@@ -19,6 +19,7 @@ class Target(Enum):
     SWITCH = "a switch"
     T0 = "a T0 switch"
     PLANE = "a plane"
+    HOST = "a host"
     UPLINK = "an uplink by its T1"
     PATH = "a plane, or an uplink by its T1"
 
@@ -33,7 +34,7 @@ def links_of_target(name: str, target: Target, plan: Plan) -> tuple[str, ...]:
     uplink those of its T1."""
     if target in (Target.LINK, Target.NIC_LINK):
         return (name,)
-    if name in plan.switch_by_name:
+    if name in plan.switch_by_name or name in plan.host_by_name:
         return tuple(link.name for link in plan.links_of(name))
     paths = parse_paths(name)
     return tuple(link.name for link in plan.links if paths and link.plane == paths.plane)
@@ -96,6 +97,15 @@ def _no_t0(name: str, kind: str, plan: Plan) -> str:
     return f"{name} is a T1; {kind} needs a T0, such as {plan.switches[0].name}"
 
 
+def _no_host(name: str, kind: str, plan: Plan) -> str:
+    if name in plan.host_by_name:
+        return ""
+    if name in plan.switch_by_name or ":" in name:
+        what = "a link" if ":" in name else "a switch"
+        return f"{name} is {what}; {kind} needs a host, such as {plan.hosts[-1].name}"
+    return unknown_name("host", name, plan.host_by_name)
+
+
 def _no_plane(name: str, kind: str, plan: Plan) -> str:
     paths = parse_paths(name)
     last = f"p{plan.shape.planes - 1}"
@@ -120,6 +130,7 @@ _WRONG: Mapping[Target, Callable[[str, str, Plan], str]] = {
     Target.NIC_LINK: _no_nic_link,
     Target.SWITCH: _no_switch,
     Target.T0: _no_t0,
+    Target.HOST: _no_host,
     Target.PLANE: _no_plane,
     Target.UPLINK: _no_uplink,
     Target.PATH: lambda name, _, plan: wrong_path(name, plan),

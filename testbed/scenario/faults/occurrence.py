@@ -14,6 +14,7 @@ from pydantic import Field, SkipValidation, TypeAdapter, ValidationError
 from mrc_testbed.testbed.scenario.faults.traits import Traits
 from mrc_testbed.testbed.scenario.text.fields import WHOLE
 from mrc_testbed.testbed.scenario.text.units import format_rate
+from mrc_testbed.topos.fold import fold
 
 _SHOWN_TARGETS = 2
 _KEYS = {"parameters": "how", "model": "kind"}
@@ -36,7 +37,7 @@ class FaultParameters:
     """Parameters of a fault besides its targets; each kind uses its own part.
 
     `words`: all of it for people. `share`: millionths of the packets. `sender`, `peer`: hosts; empty: any. `values`:
-    what else a kind needs.
+    what else a kind needs; those whose names end in `_ns` are times.
     """
 
     share: int = WHOLE
@@ -53,6 +54,19 @@ class FaultParameters:
         rate_bps = self.rate_bps * factor
         words = self.words.replace(format_rate(self.rate_bps), format_rate(rate_bps))
         return replace(self, rate_bps=rate_bps, words=words)
+
+    def at_speed(self, speed: int) -> FaultParameters:
+        """The same so many times faster: rates are higher, and times shorter."""
+        values = {
+            key: max(1, round(value / speed)) if key.endswith("_ns") and not isinstance(value, bool | str) else value
+            for key, value in self.values.items()
+        }
+        return replace(self.with_rate_times(speed), values=values)
+
+    def folded(self, planes: int) -> FaultParameters:
+        """The same where these planes are one: a rate is theirs together, and names are those of the folded fabric."""
+        values = {key: fold(value) if isinstance(value, str) else value for key, value in self.values.items()}
+        return replace(self.with_rate_times(planes), values=values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ CLASSES: Mapping[str, Callable[[Plan], list[str]]] = {
     "switches": lambda plan: [switch.name for switch in plan.switches],
     "T0 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 0],
     "T1 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1],
+    "hosts": lambda plan: [host.name for host in plan.hosts],
     "planes": lambda plan: [f"p{plane}" for plane in range(plan.shape.planes)],
     "uplinks": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1 and plan.shape.t0_groups > 1],
 }
@@ -38,6 +39,7 @@ FITTING: Mapping[Target, tuple[str, ...]] = {
     Target.NIC_LINK: ("NIC links",),
     Target.SWITCH: ("switches", "T0 switches", "T1 switches"),
     Target.T0: ("T0 switches",),
+    Target.HOST: ("hosts",),
     Target.PLANE: ("planes",),
     Target.UPLINK: ("uplinks",),
     Target.PATH: ("planes", "uplinks"),

@@ -18,6 +18,9 @@ class Effect(Enum):
     PORTS = "admin state of ports"
     RATE = "rate of links"
     RULES = "rules of the port program"
+    TABLE = "entries of a switch's table"
+    LEVELS = "levels of a switch's ports"
+    HOSTS = "what hosts do"
     NOTHING = "nothing"
     OWN = "what its own code changes"
 
@@ -25,6 +28,16 @@ class Effect(Enum):
     def loses_uncounted(self) -> bool:
         """True if packets may vanish uncounted on its links."""
         return self in (Effect.PORTS, Effect.OWN)
+
+    @property
+    def needs_program(self) -> bool:
+        """True if it is the port program that does it."""
+        return self in (Effect.RULES, Effect.LEVELS)
+
+    @property
+    def in_fabric(self) -> bool:
+        """True if the fabric is another meanwhile, and can be read back."""
+        return self not in (Effect.HOSTS, Effect.NOTHING)
 
     @property
     def copies_uncounted(self) -> bool:

@@ -30,7 +30,7 @@ def _folded(one: Occurrence, planes: int) -> Occurrence:
         targets=fold_all(one.targets),
         links=fold_all(one.links),
         places=tuple(dict.fromkeys(LinkEnd(fold(place.link), place.toward) for place in one.places)),
-        parameters=one.parameters.with_rate_times(planes),
+        parameters=one.parameters.folded(planes),
     )
 
 

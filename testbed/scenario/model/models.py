@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from mrc_testbed.testbed.expect import Expectation
 from mrc_testbed.testbed.expect.metrics import program_metric
 from mrc_testbed.testbed.expect.vocabulary import Metric
-from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Effect, Fault, Occurrence
+from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Fault, Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture, LinkCapture, settle
@@ -417,7 +417,7 @@ class Scenario(Model):
     def needs_port_program(self) -> str:
         """What requires the port program; empty if nothing does."""
         occurrence = next(
-            (occurrence for occurrence in self.occurrences if occurrence.model.effect is Effect.RULES), None
+            (occurrence for occurrence in self.occurrences if occurrence.model.effect.needs_program), None
         )
         if occurrence:
             return f"fault {occurrence.fault!r} ({occurrence.kind})"

@@ -85,7 +85,7 @@ def scaled_occurrence(occurrence: Occurrence, speed: int) -> Occurrence:
         occurrence,
         begin_ns=scaled_ns(occurrence.begin_ns, speed),
         end_ns=max(scaled_ns(occurrence.end_ns, speed), scaled_ns(occurrence.begin_ns, speed) + 1),
-        parameters=occurrence.parameters.with_rate_times(speed),
+        parameters=occurrence.parameters.at_speed(speed),
     )
 
 

@@ -29,7 +29,8 @@ from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.graph import ShapeError
-from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 
 MAX_NODES = 2048
@@ -62,7 +63,7 @@ def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
     found += transport_mistakes(file.scenario)
     found += trimming_mistakes(file.scenario)
     found += _times(file, job, shape)
-    found += misfits(file.faults, Surroundings(plan, peers, notices_corruption(file)))
+    found += misfits(file.faults, _surroundings(file, plan, peers))
     found += lacking_program(file.scenario, file.faults)
     found += name_mistakes(file.faults)
     found += capture_mistakes(file, occurrences, plan)
@@ -71,6 +72,20 @@ def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
     found += broken_expectations(file.expectations, context)
     found += () if folder is None else undecided_expectations(file.expectations, context)
     return found
+
+
+def _surroundings(file: Readable, plan: Plan | None, peers: Mapping[str, frozenset[str]]) -> Surroundings:
+    scenario = file.scenario
+    written = scenario.transport.names_paths and scenario.routing is Routing.SRV6
+    return Surroundings(
+        plan,
+        peers,
+        notices_corruption(file),
+        usid_tables=None if file.loses("routing") else written,
+        trims=scenario.transport.can_be_trimmed,
+        pauses=scenario.pause_thresholds() is not None,
+        of_kernel=scenario.transport.of_kernel,
+    )
 
 
 def _impossible_shape(fabric: FabricSettings) -> Iterator[Mistake]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 
-from mrc_testbed.testbed.scenario.faults import Effect, Entry, LinkEnd
+from mrc_testbed.testbed.scenario.faults import Entry, LinkEnd
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, each_part
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
@@ -16,9 +16,9 @@ MAX_RULES = 8
 
 
 def lacking_program(scenario: Scenario, faults: Mapping[int, Entry]) -> Iterator[Mistake]:
-    """Faults by rule in a fabric without the port program."""
+    """Faults that the port program makes, in a fabric without it."""
     for _, kind_path, fault in each_part(faults):
-        if fault.effect is Effect.RULES and scenario.fabric.switch.use == "plain":
+        if fault.effect.needs_program and scenario.fabric.switch.use == "plain":
             needs = f"{fault.kind} needs the port program, and fabric.switch is plain; remove that key"
             yield Mistake(kind_path, needs, at_key=True)
 
