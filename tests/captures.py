@@ -15,6 +15,10 @@ OUTER = usid.outer_address(
     usid.Segments(plane=1, way=(SwitchPlace(0, 0), SwitchPlace(1, 2), SwitchPlace(0, 3)), downlink=1)
 )
 PATH = usid.PathId(plane=1, uplink=2)
+THREE_TIERS = usid.outer_address(
+    usid.Segments(1, tuple(SwitchPlace(*place) for place in ((0, 0), (1, 1), (2, 3), (1, 5), (0, 7))), downlink=1)
+)
+"""Six uSIDs: all that an address holds."""
 PORT = 0xC005
 ETHERNET = bytes.fromhex("0200000000ff 0200000000fe 86dd")
 CONTROL_CLASS = 46 << 2

@@ -28,6 +28,7 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.keys import value_text
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
+from mrc_testbed.topos.layout import tier_counts
 from mrc_testbed.topos.shape import MIN_RATE_BPS
 from mrc_testbed.topos.units import plural
 
@@ -212,7 +213,7 @@ def stolen_words(fidelity: Fidelity) -> str:
 def fabric_line(record: RunRecord) -> str:
     """The shape in one line, and what folding did to it."""
     shape, folding = record.scenario.shape(), record.scenario.layout_note
-    switches = f"{shape.t0_groups} T0 + {shape.t1} T1"
+    switches = " + ".join(tier_counts(shape.family))
     hosts, planes = plural(shape.hosts, "host"), plural(shape.planes, "plane")
     line = f"{hosts}, {planes} of {switches}, ports of {amount(Dimension.RATE, shape.port_rate_bps / 8)}"
     return f"{line} (folded: {folding})" if folding else line

@@ -34,7 +34,7 @@ _ICRC_BYTES = 4
 
 
 def _entropy(name: str = "ev") -> list[BitField]:
-    """EV: version 4, plane 4, uplink 8, UDP source port 16 bits (topos/usid.py)."""
+    """EV: version 4, plane 4, uplink (number of the way) 8, UDP source port 16 bits (topos/usid.py)."""
     sizes = {"version": 4, "plane": 4, "uplink": 8, "port": 16}
     return [BitField(f"{name}_{part}", 0, bits) for part, bits in sizes.items()]
 

@@ -1,6 +1,7 @@
 -- Wireshark dissector for MRC (Multipath Reliable Connection) as mrc-testbed sends it: UDP port 4791, or any other by
 -- the look of it. Load: wireshark -X lua_script:mrc.lua. Runs in Lua 5.2 and 5.4, so it uses no bit operators.
--- EV: version 4 bits, plane 4, uplink 8, UDP source port 16; the upper half travels in the IPv6 flow label.
+-- EV: version 4 bits, plane 4, uplink 8 (the number of a way through the plane: over two tiers that of the T0's
+-- uplink), UDP source port 16; the upper half travels in the IPv6 flow label.
 
 -- Linked into the plugins and named by -X too, it is loaded twice, and Wireshark takes a protocol once.
 if _G.mrc_testbed_dissector then return end
@@ -32,7 +33,7 @@ local F = {
   path = ProtoField.string("mrc.path", "Still to go"),
   ev = ProtoField.uint32("mrc.ev", "EV of this packet", base.HEX),
   ev_plane = ProtoField.uint8("mrc.ev.plane", "Plane"),
-  ev_uplink = ProtoField.uint8("mrc.ev.uplink", "T0 uplink"),
+  ev_uplink = ProtoField.uint8("mrc.ev.uplink", "Number of the way (T0 uplink)"),
   opcode = ProtoField.uint8("mrc.opcode", "Opcode", base.HEX, OPCODES),
   se = ProtoField.bool("mrc.se", "Solicited event", 8, nil, 0x80),
   migration = ProtoField.bool("mrc.migration", "Migration", 8, nil, 0x40),
@@ -60,7 +61,7 @@ local F = {
   missing = ProtoField.uint32("mrc.trimmed.bytes", "Bytes trimmed away"),
   of_ev = ProtoField.uint32("mrc.of_ev", "EV of the packet this is about", base.HEX),
   of_plane = ProtoField.uint8("mrc.of_ev.plane", "Plane"),
-  of_uplink = ProtoField.uint8("mrc.of_ev.uplink", "T0 uplink"),
+  of_uplink = ProtoField.uint8("mrc.of_ev.uplink", "Number of the way (T0 uplink)"),
   mark = ProtoField.uint16("mrc.sack.mark", "Mark (m)", base.DEC, MARKS, 0x0060),
   probe_answer = ProtoField.bool("mrc.sack.probe_answer", "Answers a probe", 16, nil, 0x0002),
   trigger_offset = ProtoField.int16("mrc.sack.trigger_offset", "Triggering PSN - cack"),
@@ -119,11 +120,11 @@ local function host_name(info)
   return tostring(info)
 end
 
--- uSID: tier 4 bits (1 T0, 2 T1, 13 port of the last T0), plane 4, index 8.
+-- uSID: tier 4 bits (1 to 4: T0 to T3, 13 port of the last T0), plane 4, index 8.
 local function usid_name(range)
   local tier, plane, index = range:bitfield(0, 4), range:bitfield(4, 4), range:bitfield(8, 8)
   if tier == 13 then return string.format("down%d", index) end
-  if tier == 1 or tier == 2 then return string.format("p%d-t%d-%d", plane, tier - 1, index) end
+  if tier >= 1 and tier <= 4 then return string.format("p%d-t%d-%d", plane, tier - 1, index) end
   return string.format("%04x", range:uint())
 end
 

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.wireview.decode import decode, dissector_help, dissecto
 from mrc_testbed.testbed.wireview.runs import runs, runs_text
 from mrc_testbed.testbed.wireview.select import PacketFilter, selection
 from mrc_testbed.topos import usid
-from tests.captures import CONTROL_CLASS, TRIMMED_CLASS, frame, pcap, pcapng
+from tests.captures import CONTROL_CLASS, THREE_TIERS, TRIMMED_CLASS, frame, pcap, pcapng
 from tests.vectors import VECTORS
 
 pytestmark = pytest.mark.slow
@@ -155,6 +155,16 @@ def test_any_snapshot_length_is_read(snap, tmp_path, capsys):
 def test_without_encapsulation_there_is_nothing_to_go(tmp_path, capsys):
     lines = shown(capsys, pcap(tmp_path / "plain.pcap", [frame(VECTORS["nack"].packet, outer=None)]))
     assert lines[1].endswith("NACK              qp 0x123 psn 65 TRIMMED_LASTHOP on 3/2 RTX")
+
+
+def test_every_tier_that_is_still_to_go_is_named(tmp_path, capsys):
+    """A whole container of three tiers, and what is left of one behind the T1 that leads down."""
+    left = usid.container(usid.split_container(THREE_TIERS)[4:])
+    packets = [frame(VECTORS["nack"].packet, outer=outer, path=usid.PathId(1, 7)) for outer in (THREE_TIERS, left)]
+    shown = json_of(capsys, pcap(tmp_path / "three.pcap", packets))[0]
+    assert [packet["ev"] for packet in shown] == ["1/7", "1/7"]
+    assert shown[0]["still_to_go"] == ["p1-t0-0", "p1-t1-1", "p1-t2-3", "p1-t1-5", "p1-t0-7", "down1"]
+    assert shown[1]["still_to_go"] == ["p1-t0-7", "down1"]
 
 
 def test_ce_marks_show(tmp_path, capsys):

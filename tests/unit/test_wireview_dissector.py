@@ -12,7 +12,8 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview.decode import dissector_path
 from mrc_testbed.testbed.wireview.layers import BTH
 from mrc_testbed.testbed.wireview.names import MARKS, NACK_REASONS, OPCODES, OPERATIONS, SYNDROMES
-from tests.captures import TRIMMED_CLASS, every_vector, frame, pcap
+from mrc_testbed.topos import usid
+from tests.captures import THREE_TIERS, TRIMMED_CLASS, every_vector, frame, pcap
 from tests.tshark import dissected, parsed, readable_by_all, run_as_nobody, tshark
 from tests.vectors import VECTORS
 
@@ -153,6 +154,13 @@ def test_the_info_column_reads_like_a_sentence(capture):
 def test_every_field_filters(display_filter, names, capture):
     numbers = tshark(capture, "-Y", display_filter, "-T", "fields", "-e", "frame.number").split()
     assert [list(VECTORS)[int(number) - 1] for number in numbers] == names
+
+
+def test_every_tier_that_is_still_to_go_is_named(tmp_path):
+    path = pcap(tmp_path / "three.pcap", [frame(VECTORS["nack"].packet, outer=THREE_TIERS, path=usid.PathId(1, 7))])
+    assert dissected(path) == parsed(path)
+    info = tshark(path, "-T", "fields", "-e", "_ws.col.Info").strip()
+    assert info.endswith("EV 1/7  > p1-t0-0 p1-t1-1 p1-t2-3 p1-t1-5 p1-t0-7 down1")
 
 
 def test_a_trimmed_packet_is_said_so_with_what_is_gone(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mrc_testbed.testbed.checks.events import EvChange, PathKey, PathRests, PortChange
@@ -15,6 +15,7 @@ from mrc_testbed.testbed.checks.windows import Interval, NoData, outages
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
 from mrc_testbed.testbed.scenario.model.evs import ev_ids
+from mrc_testbed.topos.nodes import Host
 
 LETTERS = {
     "GOOD": IN_USE,
@@ -30,6 +31,7 @@ STALLS = "QPs that stood still"
 _BEFORE = {IN_USE: RESTING, RESTING: IN_USE}
 """What a path was before it came to rest, or back from there."""
 _DELIVERS, _STANDS = "P", "W"
+_TWO_TIERS = 2
 _WHAT = {PORTS: "down", STALLS: "stood still"}
 
 
@@ -38,8 +40,8 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     after it.
 
     Only paths that ever left GOOD have a row, and QPs that ever stood still. `all`: how many paths there are, None for
-    a transport that has none to choose; `ports`, `stalls`: how many of the rows are those of NIC ports and of QPs.
-    `left_out`: rows that were too many.
+    a transport that has none to choose; `named`: what a path's row names behind the hosts; `ports`, `stalls`: how many
+    of the rows are those of NIC ports and of QPs. `left_out`: rows that were too many.
     """
     by_path: dict[PathKey, list[EvChange]] = {path: [] for path in record.rests}
     for change in record.ev_changes:
@@ -59,6 +61,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
         "grain": grain_s,
         "left_out": left_out,
         "all": _path_count(record) if record.scenario.transport.has_paths else None,
+        "named": _named(record),
         "ports": len(kept[PORTS]),
         "stalls": len(kept[STALLS]),
     }
@@ -85,11 +88,26 @@ def _group(changes: Sequence[EvChange], causes: Mapping[EvChange, str]) -> str:
 
 
 def _path_label(record: RunRecord, path: PathKey) -> str:
-    """`h0→h4 p0 t1-2`: sender, peer, plane and T1; of hosts below one T0 there is no T1."""
+    """`h0→h4 p0 t1-2`: sender, peer, plane and the switches between their T0s, of hosts below one T0 none. Where
+    switches hash EVs, `EV 5` in their place."""
     host, peer, plane, uplink = path
-    hosts = record.plan.host_by_name
-    local = host in hosts and peer in hosts and hosts[host].group == hosts[peer].group
-    return f"{host}\u2192{peer} p{plane}" + ("" if local else f" t1-{uplink}")
+    ends = [record.plan.host_by_name.get(name) for name in (host, peer)]
+    return " ".join([f"{host}\u2192{peer}", f"p{plane}", *_between(record, ends, uplink)])
+
+
+def _between(record: RunRecord, ends: Sequence[Host | None], number: int) -> Iterator[str]:
+    source, target = ends
+    if not record.scenario.transport.names_paths:
+        yield f"EV {number}"
+    elif source and target:
+        ways = record.plan.ways(source, target)
+        yield from map(str, ways[number][1:-1]) if number < len(ways) else [f"way {number}"]
+
+
+def _named(record: RunRecord) -> str:
+    if not record.scenario.transport.names_paths:
+        return "plane and EV"
+    return "plane and T1" if len(record.plan.shape.family.tiers) <= _TWO_TIERS else "plane and switches between T0s"
 
 
 def _timeline(label: str, changes: Sequence[EvChange], rests: PathRests, clock: Clock) -> Timeline:
