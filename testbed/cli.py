@@ -19,6 +19,7 @@ from mrc_testbed.testbed.commands.decode import decode
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
+from mrc_testbed.testbed.commands.metrics import metrics
 from mrc_testbed.testbed.commands.options import example
 from mrc_testbed.testbed.commands.paper import paper
 from mrc_testbed.testbed.commands.replay import replay
@@ -76,6 +77,7 @@ app.command(
 app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
+app.command(epilog=example("metrics latest"))(metrics)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
 app.command(epilog=example("bounds results/*-quickstart"))(bounds)
 app.command(epilog=example("worlds quickstart"))(worlds)

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.pages.live.page import live_page
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.web.__main__ import follow
 from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
+from mrc_testbed.testbed.web.metrics_server import NewestSeries
 from mrc_testbed.testbed.web.rpc import ANSWER, RpcClient
 from mrc_testbed.testbed.web.scene import scene
 from mrc_testbed.testbed.web.server import Server, Site
@@ -46,7 +47,11 @@ class LiveStage:
         self.address = f"{self.url}#{TOKEN}"
         self.site = Site(live_page("stage"), TOKEN, "stage", SseState(), RpcClient(Channel(theirs)))
         self.server = Server(self.listening, self.site)
-        loops = (lambda: self.server.serve_forever(0.02), lambda: follow(Channel(theirs), self.site), self._play)
+        loops = (
+            lambda: self.server.serve_forever(0.02),
+            lambda: follow(Channel(theirs), self.site, NewestSeries(truth=False)),
+            self._play,
+        )
         for each in loops:
             threading.Thread(target=each, daemon=True).start()
 

@@ -31,7 +31,7 @@ def refuse_jobs(cases: Sequence[Case], watched: bool) -> None:
     if on_kernel:
         raise UsageError(f"{on_kernel.file}: --jobs: a kernel carries one run at a time; add --virtual")
     if watched:
-        raise UsageError("--jobs: a browser shows one run at a time; leave --web out")
+        raise UsageError("--jobs: a browser shows one run at a time, and so do metrics; leave --web and --metrics out")
 
 
 class _Run:

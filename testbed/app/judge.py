@@ -6,12 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mrc_testbed.testbed.app.recorded_series import METRICS_FILE, recorded_readings
 from mrc_testbed.testbed.checks.healing import RECOVERY_FILE, recovery_document
 from mrc_testbed.testbed.checks.judge import judge, write_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import Verdict
 from mrc_testbed.testbed.checks.unmet import unmet_words
 from mrc_testbed.testbed.errors import RunError
+from mrc_testbed.testbed.metrics.exposition import open_metrics
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report
 from mrc_testbed.testbed.pcap.convert import write_captures
 from mrc_testbed.testbed.report import facts
@@ -22,9 +24,9 @@ from mrc_testbed.testbed.rundir.files import write_json, write_whole
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
-    """Write verdict.json, recovery.json, junit.xml, summary.txt, pcap/ of what was captured, and report.html; show the
-    summary (with `quiet` the verdict line alone). verdict.json comes after all that it needs: where it is, the run has
-    its verdict, and only the page may be lacking.
+    """Write verdict.json, recovery.json, junit.xml, summary.txt, metrics.om, pcap/ of what was captured, and
+    report.html; show the summary (with `quiet` the verdict line alone). verdict.json comes after all that it needs:
+    where it is, the run has its verdict, and only the page may be lacking.
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -37,6 +39,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         write_json(folder / RECOVERY_FILE, recovery_document(record))
         write_whole(folder / JUNIT_FILE, junit_text([case]))
         write_whole(folder / "summary.txt", summary_text(verdict, record))
+        write_whole(folder / METRICS_FILE, open_metrics(recorded_readings(record, verdict)))
         write_verdict(verdict, folder, outcome.headline)
     except OSError as error:
         place = error.filename2 or error.filename or folder

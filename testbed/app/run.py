@@ -22,6 +22,7 @@ from mrc_testbed.testbed.runner.plugins import keep_plugins
 from mrc_testbed.testbed.runner.program_files import keep_programs, require_consent
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import program_specs
+from mrc_testbed.testbed.runner.progress import ProgressGroup
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.terminal import say
 
@@ -56,10 +57,13 @@ def run_scenario(
         if audience:
             audience.begin(scenario, place.options)
         console = console or open_console()
-        screens = [audience.screen()] if audience else []
+        screens = audience.screens() if audience else ()
+        feeds = audience.feeds(scenario, folder.name) if audience else ()
         with _ended_for(audience, folder):
             with terminal_of(console, quiet and not live) as tty:
-                status = place.execute(job, lambda: progress_for(scenario, console, quiet, tty, *screens))
+                status = place.execute(
+                    job, lambda: ProgressGroup(progress_for(scenario, console, quiet, tty, *screens), *feeds)
+                )
             from mrc_testbed.testbed.app.judge import judge_folder  # until here nothing needs what it loads
 
             outcome = judge_folder(folder, console, quiet)

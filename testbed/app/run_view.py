@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.runner.audience import Audience
-from mrc_testbed.testbed.runner.progress import Screen
+from mrc_testbed.testbed.runner.progress import Progress, Screen
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.switching.options import FabricOptions
 
@@ -17,8 +18,11 @@ class RunView(Audience, Protocol):
     def begin(self, scenario: Scenario, options: FabricOptions) -> None:
         """This run is next. Outside the sandbox, as `end`."""
 
-    def screen(self) -> Screen:
-        """Where frames of the run go."""
+    def screens(self) -> Sequence[Screen]:
+        """Where frames of the run go; none where nobody looks at them."""
+
+    def feeds(self, scenario: Scenario, run: str) -> Sequence[Progress]:
+        """Who else hears of the run as it goes. `run`: the name of its folder."""
 
     def end(self, outcome: RunOutcome) -> None:
         """What the run came to."""

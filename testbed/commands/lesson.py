@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrc_testbed.testbed.commands.options import Virtual
-from mrc_testbed.testbed.commands.web import Interactive, WebPort, refuse_without_web, shown
+from mrc_testbed.testbed.commands.web import Interactive, Metrics, MetricsTruth, WatchOptions, WebPort, shown
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.scenario.load.shipped import FOLDER
@@ -76,7 +76,8 @@ def start(
     from mrc_testbed.testbed.lessons.shelf import find_lesson
     from mrc_testbed.testbed.lessons.work import start as begin
 
-    refuse_without_web(web, web_port, interactive)
+    watch = WatchOptions(web, web_port, interactive)
+    watch.require()
     if virtual and not web:
         raise UsageError("--virtual: nothing is run yet; it is an option of `lesson check`, or goes with --web")
     lesson = find_lesson(name)
@@ -85,7 +86,7 @@ def start(
         join(lesson)
     say(f"{work.folder}: {', '.join(name for _, name in lesson.handed_out())}")
     if web:
-        _serve(work, virtual, web_port, interactive)
+        _serve(work, virtual, watch)
         return
     say(f"read lesson.md there, fill in answers.yaml, then: mrc-testbed lesson check {work.folder}")
 
@@ -99,6 +100,8 @@ def check(
     web: _Web = False,
     web_port: WebPort = None,
     interactive: Interactive = False,
+    metrics: Metrics = "",
+    metrics_truth: MetricsTruth = False,
 ) -> None:
     """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail or not finished,
     2 bad input, 3 inconclusive."""
@@ -108,7 +111,8 @@ def check(
     from mrc_testbed.testbed.lessons.work import open_work, with_seed_by_name
     from mrc_testbed.testbed.report.console import open_console
 
-    refuse_without_web(web, web_port, interactive)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch.require()
     if run and (again or web):
         other = "--again makes new runs" if again else "--web makes its runs when the page asks"
         raise UsageError(f"{other}, and --run names one that is there: leave one of them out")
@@ -116,15 +120,16 @@ def check(
         raise UsageError("--again: the page has no such choice; check with it here, then open the page")
     work = with_seed_by_name(open_work(folder), seed_by_name)
     if web:
-        _serve(work, virtual, web_port, interactive)
+        _serve(work, virtual, watch)
         return
-    grade = check_work(work, CheckOptions(virtual, tuple(run or ()), again), open_console())
+    with shown(watch) as server:
+        grade = check_work(work, CheckOptions(virtual, tuple(run or ()), again, audience=server), open_console())
     for line in grade_lines(grade):
         say(line)
     raise typer.Exit(grade.exit_code)
 
 
-def _serve(work: Work, virtual: bool, port: int | None, interactive: bool) -> None:
+def _serve(work: Work, virtual: bool, watch: WatchOptions) -> None:
     """Until Ctrl-C."""
     run_what_scenarios_name()
     from contextlib import suppress
@@ -133,7 +138,7 @@ def _serve(work: Work, virtual: bool, port: int | None, interactive: bool) -> No
     from mrc_testbed.testbed.app.lesson_desk import serve_lesson
     from mrc_testbed.testbed.report.console import open_console
 
-    with shown(True, port, interactive, lesson=True) as server, suppress(KeyboardInterrupt):
+    with shown(watch, lesson=True) as server, suppress(KeyboardInterrupt):
         if server:
             say("until Ctrl-C; then go on with: mrc-testbed lesson check " + str(work.folder), err=True)
             serve_lesson(work, server, CheckOptions(virtual, quiet=True), open_console())

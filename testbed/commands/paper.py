@@ -9,7 +9,7 @@ import typer
 
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
-from mrc_testbed.testbed.commands.web import Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.commands.web import Metrics, MetricsTruth, WatchOptions, Web, WebPort, shown, wait_for_the_room
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.terminal import say
 
@@ -42,6 +42,8 @@ def paper(
     retry_inconclusive: _Retry = 2,
     web: Web = False,
     web_port: WebPort = None,
+    metrics: Metrics = "",
+    metrics_truth: MetricsTruth = False,
 ) -> None:
     """Run the scenarios that repeat figures of the MRC paper, or of another, and show the results in one table.
 
@@ -59,7 +61,8 @@ def paper(
     from mrc_testbed.testbed.report.pack import pack_table, world_words
     from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
-    refuse_without_web(web, web_port, interactive=False)
+    watch = WatchOptions(web, web_port, metrics=metrics, truth=metrics_truth)
+    watch.require()
     cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit, pack_named(pack))
     note_left_out(cases)
     if any(case.scenario.world is WorldKind.KERNEL for case in cases):
@@ -83,7 +86,7 @@ def paper(
             server.title = case.name
         return runner.run_scenario(case.scenario, out, True, console, live=True, audience=server)
 
-    with shown(web, web_port, interactive=False) as server:
+    with shown(watch) as server:
         done = run_cases(cases, retry_inconclusive, lambda case: one(case, server), errors.show, folder.write)
         console.print("", pack_table(done), f"\n{totals(done)}\n{folder.path}/paper.md", sep="\n")
         wait_for_the_room(server, exit_code_of(done), console.is_terminal)

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from mrc_testbed.testbed.commands.options import Out, RunArgument, warn_of_plugins
-from mrc_testbed.testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.commands.web import (
+    Interactive,
+    Metrics,
+    MetricsTruth,
+    WatchOptions,
+    Web,
+    WebPort,
+    shown,
+    wait_for_the_room,
+)
 
 
 def replay(
@@ -22,6 +31,8 @@ def replay(
     web: Web = False,
     web_port: WebPort = None,
     interactive: Interactive = False,
+    metrics: Metrics = "",
+    metrics_truth: MetricsTruth = False,
 ) -> None:
     """Run a run folder's scenario again, with the same seed and the fault times of its plan.json.
 
@@ -32,12 +43,13 @@ def replay(
     from mrc_testbed.testbed.rundir.planned import recorded_scenario
     from mrc_testbed.testbed.rundir.results import run_folder
 
-    refuse_without_web(web, web_port, interactive)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch.require()
     folder = run_folder(run, out)
     scenario = recorded_scenario(folder, virtual)
     warn_of_plugins(folder)
     console = open_console()
-    with shown(web, web_port, interactive) as server:
+    with shown(watch) as server:
         if server:
             server.title = scenario.name
         outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=server)

@@ -25,7 +25,16 @@ from mrc_testbed.testbed.commands.options import (
     warn_of_budget,
     warn_of_captures,
 )
-from mrc_testbed.testbed.commands.web import Interactive, Web, WebPort, refuse_without_web, shown, wait_for_the_room
+from mrc_testbed.testbed.commands.web import (
+    Interactive,
+    Metrics,
+    MetricsTruth,
+    WatchOptions,
+    Web,
+    WebPort,
+    shown,
+    wait_for_the_room,
+)
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 
 if TYPE_CHECKING:
@@ -80,6 +89,8 @@ def run(
     web: Web = False,
     web_port: WebPort = None,
     interactive: Interactive = False,
+    metrics: Metrics = "",
+    metrics_truth: MetricsTruth = False,
     tied: _Tied = None,
     cell: _Cell = None,
 ) -> None:
@@ -108,11 +119,12 @@ def run(
         from mrc_testbed.testbed.sweep.tied import end_with
 
         end_with(tied)
-    refuse_without_web(web, web_port, interactive)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch.require()
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
     if jobs > 1:
-        refuse_jobs(cases, web)
+        refuse_jobs(cases, watch.watched)
     warn_of_budget((case.cell_name, case.scenario) for case in cases)
     warn_of_captures(case.scenario for case in cases)
     note_left_out(cases)
@@ -135,7 +147,7 @@ def run(
 
     if any(case.settings for case in cases) and not quiet:
         console.print(f"{len(cases)} runs, about {rough(expected_s(cases))}")
-    with shown(web, web_port, interactive) as server:
+    with shown(watch) as server:
         done = all_cases(server)
         _sum_up(done, out, console, quiet)
         reports.print_json(done)

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,30 +23,64 @@ WebPort = Annotated[
     int | None,
     typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
 ]
+Metrics = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Serve metrics of the run at /metrics, for Prometheus; on this machine alone without HOST.",
+        show_default=False,
+    ),
+]
+MetricsTruth = Annotated[
+    bool, typer.Option("--metrics-truth", help="With --metrics: also losses that only the testbed knows.")
+]
 Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: inject and heal faults from the page.")]
 
 
-def refuse_without_web(web: bool, port: int | None, interactive: bool) -> None:
-    """Raises UsageError for options that need --web, and for --web where the system cannot."""
-    if web and not hasattr(socket, "AF_UNIX"):
-        raise UsageError("--web: this system has no Unix sockets, through which runs and the server talk")
-    if not web and interactive:
-        raise UsageError("--interactive needs --web: the buttons are on its page")
-    if not web and port is not None:
-        raise UsageError("--web-port needs --web")
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How others may watch the runs of a command, as the options say."""
+
+    web: bool = False
+    port: int | None = None
+    interactive: bool = False
+    metrics: str = ""
+    truth: bool = False
+
+    @property
+    def watched(self) -> bool:
+        """There is a server."""
+        return self.web or bool(self.metrics)
+
+    def require(self) -> None:
+        """Raises UsageError for options that need others, and for servers where the system cannot."""
+        asked = "--web" if self.web else "--metrics"
+        if self.watched and not hasattr(socket, "AF_UNIX"):
+            raise UsageError(f"{asked}: this system has no Unix sockets, through which runs and the server talk")
+        if not self.web and self.interactive:
+            raise UsageError("--interactive needs --web: the buttons are on its page")
+        if not self.web and self.port is not None:
+            raise UsageError("--web-port needs --web")
+        if self.truth and not self.metrics:
+            raise UsageError("--metrics-truth needs --metrics")
 
 
 @contextmanager
-def shown(web: bool, port: int | None, interactive: bool, lesson: bool = False) -> Iterator[ServerProcess | None]:
-    """The server, if requested; its address is printed on standard error. Raises UsageError."""
-    if not web:
+def shown(options: WatchOptions, lesson: bool = False) -> Iterator[ServerProcess | None]:
+    """The server, if requested; its addresses are printed on standard error. Raises UsageError."""
+    if not options.watched:
         yield None
         return
+    from mrc_testbed.testbed.web.metrics_address import read_metrics_address
     from mrc_testbed.testbed.web.server_process import ServerProcess
 
-    server = ServerProcess(port, interactive, lesson)
+    metrics = read_metrics_address(options.metrics, options.truth) if options.metrics else None
+    server = ServerProcess(options.port, options.interactive, lesson, options.web, metrics)
     try:
-        say(f"live view: {server.address}", err=True)
+        if server.address:
+            say(f"live view: {server.address}", err=True)
+        if server.metrics_url:
+            say(f"metrics: {server.metrics_url}", err=True)
         yield server
     finally:
         server.close()
@@ -54,7 +89,7 @@ def shown(web: bool, port: int | None, interactive: bool, lesson: bool = False) 
 def wait_for_the_room(server: ServerProcess | None, code: int, terminal: bool) -> None:
     """On a terminal, keeps the page until Enter or Ctrl-C, unless Ctrl-C has already ended the runs (exit status
     `code`)."""
-    if server and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
+    if server and server.address and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
         say("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.readline()

@@ -12,7 +12,7 @@ from mrc_testbed.testbed.live.fabric import FabricState
 from mrc_testbed.testbed.live.flows import FlowRates
 from mrc_testbed.testbed.live.hosts import HostStates
 from mrc_testbed.testbed.live.light import UNKNOWN, VIRTUAL, fidelity_light
-from mrc_testbed.testbed.live.paths import EvTiles
+from mrc_testbed.testbed.live.paths import tiles_of
 from mrc_testbed.testbed.live.ticker import Ticker
 from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
@@ -29,7 +29,6 @@ from mrc_testbed.testbed.runner.events import (
     WorkloadBegins,
 )
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.plan import Plan
 
@@ -47,8 +46,7 @@ class LiveModel:
         self._work: Work | None = None
         self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
-        has_evs = scenario.transport.has_paths
-        self._tiles = EvTiles(plan, scenario.job.pairs(plan.shape) if has_evs else (), _hashed(scenario, plan))
+        self._tiles = tiles_of(scenario, plan)
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape)
         self._flows = FlowRates(scenario)
         self._ticker = Ticker(plan.shape)
@@ -159,10 +157,3 @@ class LiveModel:
 
 
 _STEP_KEYS = ("job", "done", "of", "last_s", "worst_s")
-
-
-def _hashed(scenario: Scenario, plan: Plan) -> tuple[int, int] | None:
-    """EVs a plane, near and far, where they name no path."""
-    if scenario.transport.names_paths:
-        return None
-    return evs_a_plane(scenario, plan.shape, True), evs_a_plane(scenario, plan.shape, False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
 from mrc_testbed.topos.graph import Way
 from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.plan import Plan
@@ -88,3 +90,16 @@ class EvTiles:
             return HASHED
         ways = self._plan.ways(*self._hosts((host, peer)))
         return halfway(ways[uplink]) if uplink < len(ways) else ""
+
+
+def tiles_of(scenario: Scenario, plan: Plan) -> EvTiles:
+    """The tiles of a run, with all its EVs; of a transport without EVs there are none."""
+    pairs = scenario.job.pairs(plan.shape) if scenario.transport.has_paths else ()
+    return EvTiles(plan, pairs, _hashed(scenario, plan))
+
+
+def _hashed(scenario: Scenario, plan: Plan) -> tuple[int, int] | None:
+    """EVs a plane, near and far, where they name no path."""
+    if scenario.transport.names_paths:
+        return None
+    return evs_a_plane(scenario, plan.shape, True), evs_a_plane(scenario, plan.shape, False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrc_testbed.testbed.faults.schedule import FaultStep
+from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.topos.units import plural
 
 _SHORT_S = 0.01
@@ -138,6 +139,14 @@ class PortsSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class HitsSampled:
+    """The port program's counts, by node and port, of those that have changed."""
+
+    t_ns: int
+    hits: Mapping[tuple[str, str], PortHits]
+
+
+@dataclass(frozen=True, slots=True)
 class MachineSeen:
     """Fidelity figures since the start of the workload, as far as known."""
 
@@ -145,4 +154,6 @@ class MachineSeen:
 
 
 Work = StepsDone | FlowsMoved | ProgramsRun
-RunEvent = PhaseBegins | WorkloadBegins | Work | FaultDone | Note | DaemonEvent | PortsSampled | MachineSeen
+RunEvent = (
+    PhaseBegins | WorkloadBegins | Work | FaultDone | Note | DaemonEvent | PortsSampled | HitsSampled | MachineSeen
+)

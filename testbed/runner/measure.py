@@ -12,7 +12,15 @@ from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
 from mrc_testbed.testbed.runner.books import frame_books, port_books
-from mrc_testbed.testbed.runner.events import DaemonEvent, FaultDone, MachineSeen, Note, PortsSampled, WorkloadBegins
+from mrc_testbed.testbed.runner.events import (
+    DaemonEvent,
+    FaultDone,
+    HitsSampled,
+    MachineSeen,
+    Note,
+    PortsSampled,
+    WorkloadBegins,
+)
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.port_log import PortLog
 from mrc_testbed.testbed.runner.port_rates import WINDOW_NS, ShapeWatch
@@ -253,9 +261,10 @@ class Measurement:
         self._record_routes()
         rows = list(self._fabric.sample_ports())
         self._recorder.rows(SAMPLES, (Sample(t_ns, *row) for row in rows))
-        self._port_log.sample(t_ns)
+        hits = self._port_log.sample(t_ns)
         self._shape_watch.sample(t_ns, rows)
         self._progress.publish(PortsSampled(t_ns, rows))
+        self._progress.publish(HitsSampled(t_ns, hits))
 
     def _look_at_machine(self) -> None:
         """After the workload the figures are final and no longer published."""

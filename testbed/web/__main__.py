@@ -1,5 +1,5 @@
-"""The server process: `python -m mrc_testbed.testbed.web --channel FD --listen FD`. Exits when the command that
-started it does.
+"""The server process: `python -m mrc_testbed.testbed.web --channel FD [--listen FD] [--metrics FD]`. Exits when the
+command that started it does. `--listen`: serves the page; `--metrics`: serves metrics, by another socket.
 
 It is a separate process so that no browser can delay the run, and runs in the caller's network namespace, where
 browsers are. It opens no file after the start: reports come as open descriptors. Started by root, it switches to
@@ -16,12 +16,14 @@ import signal
 import socket
 import sys
 import threading
+from http.server import ThreadingHTTPServer
 
 from mrc_testbed.testbed.pages.live.page import live_page
 from mrc_testbed.testbed.web.channel import Channel, ChannelMessage, Closed
+from mrc_testbed.testbed.web.metrics_server import MetricsServer, NewestSeries
 from mrc_testbed.testbed.web.rpc import ANSWER, RpcClient
 from mrc_testbed.testbed.web.server import Server, Site
-from mrc_testbed.testbed.web.sse_state import BYE, SseState
+from mrc_testbed.testbed.web.sse_state import BYE, SERIES, SERIES_BEGIN, SERIES_END, SERIES_KINDS, SseState
 
 _NOBODY = 65534
 _LAST_EVENTS_S = 1.0
@@ -33,16 +35,24 @@ def main() -> None:
     """Serve until the channel closes."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends without a traceback, and the run goes on without it
     parser = argparse.ArgumentParser()
-    for name in ("--channel", "--listen"):
-        parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--channel", type=int, required=True)
+    for name in ("--listen", "--metrics"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("--truth", action="store_true")
     arguments = parser.parse_args()
     channel = Channel(socket.socket(fileno=arguments.channel))
     name = secrets.token_hex(8)
-    site = Site(live_page(name), _token(channel), name, SseState(), RpcClient(channel))
-    server = Server(socket.socket(fileno=arguments.listen), site)
+    site = Site(live_page(name) if arguments.listen else b"", _token(channel), name, SseState(), RpcClient(channel))
+    newest = NewestSeries(arguments.truth)
+    servers: list[ThreadingHTTPServer] = []
+    if arguments.listen is not None:
+        servers.append(Server(socket.socket(fileno=arguments.listen), site))
+    if arguments.metrics is not None:
+        servers.append(MetricsServer(socket.socket(fileno=arguments.metrics), newest))
     _be_nobody()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    follow(channel, site)
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    follow(channel, site, newest)
 
 
 def _token(channel: Channel) -> str:
@@ -54,20 +64,23 @@ def _token(channel: Channel) -> str:
     return str(message.content) if message else ""
 
 
-def follow(channel: Channel, site: Site) -> None:
+def follow(channel: Channel, site: Site, newest: NewestSeries) -> None:
     """Handle messages of the run until the channel closes, then let browsers read the last events."""
     with contextlib.suppress(Closed):
         while True:
             message = channel.receive()
             if message is not None:
-                _take(message, site)
+                _take(message, site, newest)
     site.state.put(BYE, b"{}")
     site.state.wait_until_read(_LAST_EVENTS_S)
 
 
-def _take(message: ChannelMessage, site: Site) -> None:
+def _take(message: ChannelMessage, site: Site, newest: NewestSeries) -> None:
     if message.kind == ANSWER:
         site.rpc.take(message.content)
+        return
+    if message.kind in SERIES_KINDS:
+        {SERIES_BEGIN: newest.begin, SERIES: newest.put, SERIES_END: newest.end}[message.kind](message.content)
         return
     if message.files:
         site.reports[message.content["run"]] = message.files[0]

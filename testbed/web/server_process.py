@@ -8,24 +8,28 @@ import secrets
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.live.series_feed import SeriesFeed
+from mrc_testbed.testbed.metrics.series import final_document, port_labels
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.progress import Progress, Screen
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
+from mrc_testbed.testbed.web.metrics_address import MetricsAddress, listen_for_metrics
 from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from mrc_testbed.testbed.web.scene import scene
-from mrc_testbed.testbed.web.sse_state import SCENE, TOKEN, VERDICT
-from mrc_testbed.testbed.web.supervisor_end import BrowserScreen, RequestHandler
+from mrc_testbed.testbed.web.sse_state import SCENE, SERIES_BEGIN, SERIES_END, TOKEN, VERDICT
+from mrc_testbed.testbed.web.supervisor_end import BrowserScreen, RequestHandler, SeriesToServer
 
 USUAL_PORT = 8460
 """Tried first, so that a page left open finds the next run."""
@@ -42,31 +46,56 @@ class ServerProcess:
     the page may change something.
     """
 
-    def __init__(self, port: int | None, interactive: bool, lesson: bool = False) -> None:
-        """Starts the server; for a `lesson` its page takes answers. Raises UsageError if the port cannot be opened."""
+    def __init__(
+        self,
+        port: int | None,
+        interactive: bool,
+        lesson: bool = False,
+        page: bool = True,
+        metrics: MetricsAddress | None = None,
+    ) -> None:
+        """Starts the server; for a `lesson` its page takes answers, without `page` there is none. Raises UsageError if
+        a port cannot be opened."""
         self.interactive = interactive
-        with _listening(port) as listening:
-            self.url = f"http://{_HOST}:{listening.getsockname()[1]}/"
+        self._page = page
+        self._metrics = metrics
+        with ExitStack() as sockets:
+            listening = sockets.enter_context(_listening(port)) if page else None
+            scraped = sockets.enter_context(listen_for_metrics(metrics)) if metrics else None
+            self.url = f"http://{_HOST}:{listening.getsockname()[1]}/" if listening else ""
+            self.metrics_url = _metrics_url(scraped) if scraped else ""
             ours, theirs = socket_pair()
             self._channel = Channel(ours)
             with theirs:
-                self._process = _start(theirs, listening)
+                self._process = _start(theirs, listening, scraped, metrics is not None and metrics.truth)
         token = secrets.token_urlsafe(24)
         self._channel.send(TOKEN, token, _PATIENCE_S)
         self.address = f"{self.url}#{token}" if interactive or lesson else self.url
         self._runs = 0
+        self._counts_packets = False
         self.title = ""
 
     def begin(self, scenario: Scenario, options: FabricOptions) -> None:
         """Show this run from now on."""
         self._runs += 1
         plan = scenario.plan()
+        self._counts_packets = options.port_program
+        if self._metrics:
+            self._channel.send(SERIES_BEGIN, port_labels(plan), _PATIENCE_S)
+        if not self._page:
+            return
         content = scene(scenario, plan, options.port_program, self.interactive)
         self._channel.send(SCENE, {"run": self._runs, "title": self.title or scenario.name, **content}, _PATIENCE_S)
 
-    def screen(self) -> BrowserScreen:
-        """The screen that sends each frame to the server."""
-        return BrowserScreen(self._channel)
+    def screens(self) -> Sequence[Screen]:
+        """The screen that sends each frame to the server, where there is a page."""
+        return [BrowserScreen(self._channel)] if self._page else []
+
+    def feeds(self, scenario: Scenario, run: str) -> Sequence[Progress]:
+        """What tells the server of metrics, where they are served."""
+        if not self._metrics:
+            return []
+        return [SeriesFeed(scenario, run, self._counts_packets, SeriesToServer(self._channel))]
 
     def serve(self, loop: Loop, interactive: InteractiveFaults | None) -> None:
         """Answer requests."""
@@ -74,6 +103,10 @@ class ServerProcess:
 
     def end(self, outcome: RunOutcome) -> None:
         """Show the verdict. The report is passed as an open descriptor: the server opens no files."""
+        if self._metrics:
+            self._channel.send(SERIES_END, final_document(outcome.verdict), _PATIENCE_S)
+        if not self._page:
+            return
         report = outcome.folder / REPORT_FILE if outcome.folder else None
         files = [os.open(report, os.O_RDONLY | os.O_CLOEXEC)] if report and report.is_file() else []
         try:
@@ -122,15 +155,24 @@ def _shown(outcome: RunOutcome) -> dict[str, Any]:
     }
 
 
-def _start(channel: socket.socket, listening: socket.socket) -> subprocess.Popen[bytes]:
-    descriptors = (channel.fileno(), listening.fileno())
+def _start(
+    channel: socket.socket, listening: socket.socket | None, scraped: socket.socket | None, truth: bool
+) -> subprocess.Popen[bytes]:
+    ends = {"--channel": channel, "--listen": listening, "--metrics": scraped}
+    given = {option: end.fileno() for option, end in ends.items() if end is not None}
+    options = [word for option, number in given.items() for word in (option, str(number))]
     return subprocess.Popen(
-        python_command("mrc_testbed.testbed.web", "--channel", str(descriptors[0]), "--listen", str(descriptors[1])),
+        python_command("mrc_testbed.testbed.web", *options, *(["--truth"] if truth else [])),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        pass_fds=descriptors,
+        pass_fds=tuple(given.values()),
         start_new_session=True,  # Ctrl-C is for the run; the command ends the server
     )
+
+
+def _metrics_url(scraped: socket.socket) -> str:
+    host, port = scraped.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 
 
 def _listening(port: int | None) -> closing[socket.socket]:

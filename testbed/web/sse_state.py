@@ -11,6 +11,8 @@ from typing import Any
 SCENE, FRAME, VERDICT, PAST, BYE = "scene", "frame", "verdict", "past", "bye"
 LESSON, GRADE = "lesson", "grade"
 """What is shown beside all runs."""
+SERIES_BEGIN, SERIES, SERIES_END = SERIES_KINDS = "series begin", "series", "series end"
+"""What is told of metrics: of ports before a run, of the run, and of its verdict. No browser hears of it."""
 TOKEN = "token"
 """Of the run's messages, the one that is no event."""
 _PAST = 150

@@ -12,7 +12,7 @@ from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.web.channel import Channel, Closed
 from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from mrc_testbed.testbed.web.scene import NOT_INTERACTIVE
-from mrc_testbed.testbed.web.sse_state import FRAME
+from mrc_testbed.testbed.web.sse_state import FRAME, SERIES
 
 
 class BrowserScreen:
@@ -27,6 +27,17 @@ class BrowserScreen:
 
     def close(self) -> None:
         """Nothing to close: the verdict is still to come."""
+
+
+class SeriesToServer:
+    """Where documents of metrics go: to the server that is scraped."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def show(self, document: Mapping[str, Any]) -> None:
+        """Send a document, or drop it if the socket is full: the next one says all of it again."""
+        self._channel.send(SERIES, document)
 
 
 class RequestHandler:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mrc_testbed.testbed.rundir.results import LATEST, point_latest, run_folders
 from mrc_testbed.testbed.runner import phases
 from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 from mrc_testbed.testbed.runner.phases import RunJob
-from mrc_testbed.testbed.runner.progress import Screen, Silent
+from mrc_testbed.testbed.runner.progress import Progress, Screen, Silent
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.switching.options import FabricOptions
 
@@ -86,8 +86,11 @@ class Watcher:
 
     def begin(self, *_: object) -> None: ...
 
-    def screen(self) -> Screen:
-        return Unseen()
+    def screens(self) -> Sequence[Screen]:
+        return [Unseen()]
+
+    def feeds(self, *_: object) -> Sequence[Progress]:
+        return ()
 
     def serve(self, *_: object) -> None: ...
 

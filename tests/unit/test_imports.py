@@ -49,6 +49,7 @@ ORDER = (
         "testbed.scenario",
     ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
+    "testbed.metrics",
     *("testbed.planner.report", "testbed.lessons"),
     *(
         "testbed.pages",
@@ -385,7 +386,9 @@ def test_captures_are_made_of_what_a_run_left() -> None:
 
 def test_the_server_of_the_live_view_knows_nothing_of_runs() -> None:
     """It goes on beside them, in a process that is soon there and small."""
-    web = {f"testbed/web/{name}.py" for name in ("__main__", "channel", "rpc", "server", "sse_state", "visitors")}
+    own = ("__main__", "channel", "metrics_server", "rpc", "server", "sse_state", "visitors")
+    web = {f"testbed/web/{name}.py" for name in own}
+    web |= {f"testbed/metrics/{name}.py" for name in ("exposition", "readings", "registry")}
     pages = {f"testbed/pages/{name}.py" for name in ("assemble", "glossary", "names", "terms", "live/page")}
     rooms = ["testbed.terminal", *(name.removesuffix(".py").replace("/", ".") for name in web | pages)]
     found = [

@@ -1,0 +1,142 @@
+"""`/metrics` over HTTP: the newest document of the run as text, made when somebody asks.
+
+Whoever can reach the address may read it; there is nothing that a request can change. On a loopback address the Host
+header must name this machine, so that no page of another site reads it (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from typing import Any
+
+from mrc_testbed.testbed.metrics.exposition import (
+    OPENMETRICS_TYPE,
+    PROMETHEUS_TYPE,
+    open_metrics,
+    preferred,
+    prometheus_text,
+)
+from mrc_testbed.testbed.metrics.readings import readings
+
+_REQUEST_S = 10.0
+_MOST_AT_ONCE = 16
+_START = b"mrc-testbed: metrics of the run are at /metrics\n"
+
+
+class NewestSeries:
+    """The newest document, and its text in each format, made once. Thread-safe."""
+
+    def __init__(self, truth: bool) -> None:
+        self._truth = truth
+        self._lock = threading.Lock()
+        self._places: Mapping[str, Sequence[str]] = {}
+        self._next: Mapping[str, Sequence[str]] = {}
+        self._document: dict[str, Any] = {}
+        self._texts: dict[bool, bytes] = {}
+
+    def begin(self, places: Mapping[str, Sequence[str]]) -> None:
+        """Another run is next; until it tells something the last one stays."""
+        with self._lock:
+            self._next = places
+
+    def put(self, document: Mapping[str, Any]) -> None:
+        """The run's newest."""
+        with self._lock:
+            self._places, self._document, self._texts = self._next, dict(document), {}
+
+    def end(self, finals: Mapping[str, Any]) -> None:
+        """What it came to; the rest stays."""
+        with self._lock:
+            if self._document:
+                self._document, self._texts = {**self._document, **finals}, {}
+
+    def text(self, is_open: bool) -> bytes:
+        """As OpenMetrics, or in the older format; without a run there is no metric."""
+        with self._lock:
+            if is_open not in self._texts:
+                found = readings(self._document, self._places, self._truth) if self._document else []
+                self._texts[is_open] = (open_metrics(found) if is_open else prometheus_text(found)).encode()
+            return self._texts[is_open]
+
+
+class MetricsServer(ThreadingHTTPServer):
+    """Serves on an existing listening socket."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, listening: socket.socket, newest: NewestSeries) -> None:
+        address = listening.getsockname()
+        self.address_family = listening.family
+        super().__init__(address[:2], _MetricsHandler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.newest = newest
+        self.is_local = ip_address(address[0]).is_loopback
+        self._room = threading.Semaphore(_MOST_AT_ONCE)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """One thread a connection, up to a limit; beyond it connections are closed."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be started
+            self._room.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """One request a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A scraper that goes away is no news."""
+
+
+class _MetricsHandler(BaseHTTPRequestHandler):
+    server: MetricsServer
+    server_version = "mrc-testbed"
+    sys_version = ""
+    timeout = _REQUEST_S
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads access logs."""
+
+    def do_GET(self) -> None:
+        """The metrics, and where they are."""
+        if self.server.is_local and not _names_this_machine(self.headers.get("Host", "")):
+            self._send(HTTPStatus.FORBIDDEN, "text/plain", b"the Host header must name this machine, as 127.0.0.1\n")
+        elif self.path.partition("?")[0] == "/metrics":
+            is_open = preferred(self.headers.get("Accept", ""))
+            self._send(
+                HTTPStatus.OK, OPENMETRICS_TYPE if is_open else PROMETHEUS_TYPE, self.server.newest.text(is_open)
+            )
+        elif self.path == "/":
+            self._send(HTTPStatus.OK, "text/plain", _START)
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", b"not found; the metrics are at /metrics\n")
+
+    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Cache-Control", "no-store")):
+            self.send_header(name, value)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _names_this_machine(host: str) -> bool:
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    try:
+        return name.lower() == "localhost" or ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
