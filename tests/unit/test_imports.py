@@ -42,6 +42,7 @@ ORDER = (
         "testbed.workloads",
         "testbed.expect",
         "testbed.switching",
+        "testbed.mapper",
         "testbed.scenario.text",
         "testbed.transports",
         "testbed.fabric",
@@ -163,6 +164,7 @@ def top(module: str) -> str:
         "testbed/faults",
         "testbed/checks",
         "testbed/expect",
+        "testbed/mapper",
         "testbed/wireview",
         "testbed/pcap",
         "testbed/planner/arithmetic",
@@ -338,6 +340,14 @@ def test_what_a_switch_port_is_is_pure() -> None:
     pure = STDLIB - MACHINE
     assert not breaches(
         "testbed/switching", lambda name: top(name) not in pure and not any(within(name, room) for room in known)
+    )
+
+
+def test_the_mapper_knows_the_plan_of_a_fabric_and_nothing_else() -> None:
+    """It hears of hosts and never asks them."""
+    pure = STDLIB - MACHINE
+    assert not breaches(
+        "testbed/mapper", lambda name: top(name) not in {*pure, "topos"} and not within(name, "testbed.mapper")
     )
 
 
