@@ -15,7 +15,7 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.pages.glossary import definition
 from mrc_testbed.testbed.pages.report.write import write_report
 from tests.browser.conftest import OpenPage
-from tests.unit.test_checks_folder import HOSTS, LINK, RunFolder, at, phase
+from tests.unit.test_checks_folder import HOSTS, LINK, THREE_TIERS, RunFolder, at, phase
 
 READINGS = 44
 """Five a second, over the whole of the run."""
@@ -222,6 +222,18 @@ def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path, open_page:
     page = open_page(report(whole(), tmp_path), width=width)
     page.locator("#loss-chart svg").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_of_paths_have_room(tmp_path: Path, open_page: OpenPage, width: int) -> None:
+    page = open_page(report(RunFolder(scenario=THREE_TIERS), tmp_path), width=width)
+    labels = page.locator("#timeline-chart text.row-label")
+    labels.first.wait_for()
+    assert "h0\u2192h2 p0 t1-1 t2-1 t1-3" in labels.all_text_contents()
+    left_of = "one => one.getBoundingClientRect().left"
+    cut = f"all => all.filter(one => ({left_of})(one) < ({left_of})(one.closest('svg'))).length"
+    assert labels.evaluate_all(cut) == 0
+    assert page.locator('[data-node="p0-t2-1"]').count() == 1
 
 
 def test_many_rows_are_folded_and_unfolded(tmp_path: Path, open_page: OpenPage) -> None:

@@ -33,6 +33,10 @@ faults:
   - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}
 expect:
 """
+THREE_TIERS = SCENARIO.replace(
+    "t0_groups: 2, t1: 2, hosts_per_t0: 2", "family: {clos3: {pods: 2, t0: 1, t1: 2, t2: 2, hosts_per_t0: 2}}"
+)
+"""The same hosts on T0s of two pods."""
 PLAN = build_plan(clos2_shape(2, 2, 2, 2, 25_000_000, 20_000_000))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_checks_folder import HOSTS, LINK, RunFolder, at, ev, phase
+from test_checks_folder import HOSTS, LINK, SCENARIO, THREE_TIERS, RunFolder, at, ev, phase
 
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
@@ -251,6 +251,26 @@ def test_timelines_show_the_paths_that_left_good_by_fault(tmp_path: Path) -> Non
     assert [row["label"] for row in ports] == ["h0 port 1, told to h2", "h2 port 1"]
     # A ring of 4 hosts, 2 planes: both ways to one neighbour in the group, one path a plane, and to one across, two.
     assert shown["all"] == 4 * 2 * (1 + 2)
+
+
+def test_a_path_over_three_tiers_names_the_switches_between_its_t0s(tmp_path: Path) -> None:
+    folder = RunFolder(scenario=THREE_TIERS)
+    folder.events += [ev("h1", "h0", 1, 0, 6, "GOOD", "SKIP"), ev("h1", "h0", 1, 0, 6.5, "SKIP", "GOOD")]
+    record = read(folder, tmp_path)
+    shown = timelines(record, clock(record))
+    labels = [row["label"] for group in shown["groups"] for row in group["rows"]]
+    assert labels == ["h0\u2192h2 p0 t1-1 t2-1 t1-3", "h3\u2192h1 p0 t1-3 t2-1 t1-1", "h1\u2192h0 p1"]
+    assert shown["named"] == "plane and switches between T0s"
+    assert shown["all"] == 4 * 2 * (1 + 2), "two T2s, so two ways to the other pod"
+    assert "2 planes of 2 T0 + 4 T1 + 2 T2" in texts(record, judge(record))["story"]["setup"]
+
+
+def test_evs_that_switches_hash_are_named_by_their_number(tmp_path: Path) -> None:
+    folder = RunFolder(scenario=SCENARIO.replace("rtt: 20ms}", "rtt: 20ms}\ntransport: mrc-hashed"))
+    record = read(folder, tmp_path)
+    shown = timelines(record, clock(record))
+    assert [row["label"] for row in shown["groups"][0]["rows"]] == ["h0\u2192h2 p0 EV 1", "h3\u2192h1 p0 EV 1"]
+    assert shown["named"] == "plane and EV"
 
 
 @pytest.mark.parametrize("torn", [False, True])

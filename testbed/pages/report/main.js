@@ -9,6 +9,7 @@ globalThis.Testbed ??= {};
   const faults = data.faults.occurrences;
   const place = (id) => document.getElementById(id);
 
+  Testbed.makeRoomFor(data.timelines.groups.flatMap((group) => group.rows.map((row) => row.label)));
   Testbed.toolbar(place("toolbar"), view, faults);
   Testbed.topology(document.querySelector("figure.fabric"), view, data.faults);
   if (data.goodput.length) Testbed.goodput(place("goodput-chart"), view, data.goodput, faults);
