@@ -84,8 +84,7 @@ def test_a_file_that_is_there_is_kept(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--gpus 131072 --planes 1", "the testbed builds two"),
-        ("--gpus 131072 --planes 4", "three tiers planned"),
+        ("--gpus 131072 --planes 1", "four tiers planned, and 2 or 3 are made small"),
         ("--gpus 10k --planes 4,8", "2 designs"),
         ("--gpus 131072 --planes 8 --step 0s", "--step 0s"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed.calibration import budget_warnings
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.planner.arithmetic.clos import Clos
+from mrc_testbed.testbed.planner.arithmetic.clos import Clos, reach
 from mrc_testbed.testbed.planner.arithmetic.design import NicCable
 from mrc_testbed.testbed.planner.arithmetic.parts import load_parts
 from mrc_testbed.testbed.planner.arithmetic.question import Question, designs
@@ -21,17 +22,19 @@ from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import Chaos
 from mrc_testbed.testbed.scenario.model.step_models import Train
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.graph import SwitchPlace
 
 PLANES = st.sampled_from([1, 2, 4, 8, 16, 32])
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> LargePlan:
-    """Any of two tiers, from two NICs to full ones, with any job, flaps and EVs."""
-    half = draw(st.integers(1, 512))
+    """Any of two or three tiers, from two NICs to full ones, with any job, flaps and EVs."""
+    half, tiers = draw(st.integers(1, 512)), draw(st.sampled_from([2, 3]))
     ports = 2 * half + draw(st.sampled_from([0, 1]))
-    nics = draw(st.integers(2, half * ports))
-    clos = Clos(draw(PLANES), 2, ports, nics)
+    nics = draw(st.integers(2, reach(tiers, ports)))
+    clos = Clos(draw(PLANES), tiers, ports, nics)
     flaps = draw(st.one_of(st.just(0.0), st.floats(1e-3, 200)))
     job, evs = draw(st.integers(1, nics)), draw(st.integers(1, 256))
     return LargePlan(clos, job, flaps, evs, draw(st.sampled_from([100, 400, 800])), draw(st.floats(1e-6, 1e-4)))
@@ -61,22 +64,24 @@ def read_back(scenario: Scenario) -> dict[str, float]:
     (job,) = scenario.jobs
     assert isinstance(job.entry, Train)
     step_ns = scenario.estimate_ns / job.entry.steps
-    evs = scenario.endpoint.ev_active / shape.planes
+    evs, family = scenario.endpoint.ev_active / shape.planes, shape.family
+    ways, uplinks = family.most_ways(), sum(cable.lower == SwitchPlace(0, 0) for cable in family.cables())
     return {
+        "tiers": len(family.tiers),
         "planes of a NIC": shape.planes,
-        "EVs of a QP, of its paths": 100 * evs / shape.t1,
+        "EVs of a QP, of its paths": 100 * evs / ways,
         "hosts in the job, and so its share of a T1": 100 * len(scenario.ranks) / shape.hosts,
         "T0-T1 flaps in a step of the job": step_ns / falls.times.mean_ns,
         "bandwidth that a lost NIC port takes": 100 / shape.planes,
         "hosts": shape.hosts,
-        "share of a plane that a lost T0-T1 link takes": 100 / shape.t1,
+        "share of a plane that a lost T0-T1 link takes": 100 / uplinks,
         "packets that fill a port for a round trip": shape.plane_bdp_packets,
     }
 
 
 @given(plans())
 @pytest.mark.nightly
-def test_any_plan_of_two_tiers_becomes_a_scenario_that_two_cores_carry(plan: LargePlan) -> None:
+def test_any_plan_becomes_a_scenario_that_two_cores_carry(plan: LargePlan) -> None:
     scenario = load_scenario_text(text_of(plan))
     assert list(scenario_warnings(scenario)) == []
     assert budget_warnings(scenario.shape(), scenario.transport.cost, scenario.fabric.planes) == ()
@@ -110,8 +115,10 @@ def test_kept_means_near_and_all_else_has_a_reason(plan: LargePlan) -> None:
 def test_a_qp_has_an_ev_in_every_plane_and_the_job_a_host_on_each_side(plan: LargePlan) -> None:
     scenario = load_scenario_text(text_of(plan))
     assert scenario.endpoint.ev_active % scenario.fabric.planes == 0
-    groups = {scenario.plan().host_by_name[host].group for host in scenario.ranks}
-    assert groups == {0, 1}
+    plan = scenario.plan()
+    hosts = [plan.host_by_name[host] for host in scenario.ranks]
+    for one, other in pairwise([*hosts, hosts[0]]):
+        assert {len(way) for way in plan.ways(one, other)} == {2 * len(plan.shape.family.tiers) - 1}
 
 
 def of_network(planes: int, ports: int, gpus: int, job: int | None = None, flaps: float = 1.4) -> dict[str, Ratio]:
@@ -127,6 +134,15 @@ def test_the_paper_s_network_keeps_planes_evs_flaps_and_job() -> None:
     assert kept["T0-T1 flaps in a step of the job"] == (1.4, 1.4)
     assert kept["hosts in the job, and so its share of a T1"] == (100, 100)
     assert {"hosts", "T0-T1 flaps that meet an EV in use"} <= {what for what in found if what not in kept}
+
+
+def test_three_tiers_become_two_pods() -> None:
+    plan = LargePlan(Clos(2, 3, 128, 131_072), 131_072, 1.4, 512, 400, 10e-6)
+    scenario = load_scenario_text(text_of(plan))
+    assert scenario.shape().family == Clos3(pods=2, t0=2, t1=4, t2=16, hosts_per_t0=2)
+    kept = {ratio.what: (ratio.plan, ratio.here) for ratio in ratios_of(SmallFabric(plan)) if ratio.kept}
+    assert kept["tiers"] == (3, 3)
+    assert kept["EVs of a QP, of its paths"] == (6.25, 6.25)
 
 
 def test_three_quarters_of_a_fabric_are_six_of_eight_hosts() -> None:
@@ -145,8 +161,8 @@ def test_rare_flaps_are_made_more_and_too_many_fewer() -> None:
 @pytest.mark.parametrize(
     ("gpus", "planes", "tiers", "says"),
     [
-        ([131_072], [1], [], "three tiers and four tiers planned, and the testbed builds two"),
-        ([131_072], [8], [3], "three tiers planned"),
+        ([131_072], [1], [], "four tiers planned, and 2 or 3 are made small: --tiers, with --planes that reach"),
+        ([131_072], [8], [4], "four tiers planned"),
         ([100], [8], [], "one tier planned"),
         ([1000, 2000], [8], [2], "2 designs; ask for one"),
         ([10_000], [4, 8], [2], "2 designs; ask for one"),

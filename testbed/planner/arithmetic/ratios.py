@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mrc_testbed.testbed.planner.arithmetic.small import MOST_DOWN, NEAR, TIERS, SmallFabric
+from mrc_testbed.testbed.planner.arithmetic.small import MOST_DOWN, NEAR, SmallFabric
 from mrc_testbed.topos.shape import MAX_PLANES, WIRE_BYTES
 
 
@@ -30,7 +30,7 @@ class Ratio:
 
 def ratios_of(small: SmallFabric) -> Iterator[Ratio]:
     """Those that the small fabric is made to keep first."""
-    yield Ratio("tiers", small.plan.clos.tiers, TIERS)
+    yield Ratio("tiers", small.plan.clos.tiers, len(small.family.tiers))
     yield from _of_planes(small)
     yield from _of_evs(small)
     yield from _of_job(small)
@@ -45,28 +45,52 @@ def _of_planes(small: SmallFabric) -> Iterator[Ratio]:
 
 
 def _of_evs(small: SmallFabric) -> Iterator[Ratio]:
-    plan, clos, planes, t1 = small.plan, small.plan.clos, small.shape.planes, small.t1
+    plan, clos, planes, ways = small.plan, small.plan.clos, small.shape.planes, small.ways
+    top = f"T{clos.tiers - 1}s"
     if small.evs == 1:
-        why = f"one EV a plane is the least, and two cores build {t1} T1s in each of {planes} planes"
+        why = f"one EV a plane is the least, and two cores build {ways} {top} in each of {planes} planes"
     else:
-        why = f"the nearest with {t1} T1s a plane"
+        why = f"the nearest with {ways} {top} a plane"
     yield Ratio(
         what="EVs of a QP, of its paths",
         plan=100 * plan.evs_used / clos.paths,
-        here=100 * small.evs / t1,
+        here=100 * small.evs / ways,
         why=why,
         unit="%",
         of_plan=f"{plan.evs_used} of {clos.paths:,}",
-        of_here=f"{planes * small.evs} of {planes * t1}",
+        of_here=f"{planes * small.evs} of {planes * ways}",
     )
     yield Ratio(
         what="QPs with an EV over a given T1, at most",
-        plan=min(100.0, 100 * plan.evs_used / clos.planes / plan.t1_a_plane),
-        here=100 * small.evs / t1,
-        why="the plan's T0s have several links to a T1, these have one" if plan.t1_a_plane < clos.half else why,
+        plan=min(100.0, 100 * plan.evs_used / clos.planes / plan.t1_of_t0),
+        here=min(100.0, 100 * small.evs / small.t1),
+        why=_why_t1(small, why),
         unit="%",
-        of_plan=f"T1s of a plane: {plan.t1_a_plane}",
-        of_here=f"{t1}",
+        of_plan=f"{_T1S[clos.tiers]}: {plan.t1_of_t0}",
+        of_here=f"{small.t1}",
+    )
+    if clos.tiers > 2:
+        yield Ratio(
+            what="QPs with an EV over a given T2, at most",
+            plan=min(100.0, 100 * plan.evs_used / clos.planes / plan.top_a_plane),
+            here=100 * small.evs / ways,
+            why="the plan's T1s have several links to a T2, these have one" if plan.top_a_plane < clos.half**2 else why,
+            unit="%",
+            of_plan=f"T2s of a plane: {plan.top_a_plane}",
+            of_here=f"{ways}",
+        )
+
+
+_T1S = {2: "T1s of a plane", 3: "T1s of a pod"}
+
+
+def _why_t1(small: SmallFabric, why: str) -> str:
+    if small.plan.clos.tiers > 2:
+        return "a pod has fewer T1s here"
+    return (
+        "the plan's T0s have several links to a T1, these have one"
+        if small.plan.t1_of_t0 < small.plan.clos.half
+        else why
     )
 
 
@@ -76,7 +100,7 @@ def _of_job(small: SmallFabric) -> Iterator[Ratio]:
         what="hosts in the job, and so its share of a T1",
         plan=100 * plan.job / plan.clos.nics,
         here=100 * len(small.job) / shape.hosts,
-        why=f"it has as many hosts below either T0, of {shape.hosts_per_t0}",
+        why=f"it has as many hosts {_SIDE[plan.clos.tiers]}, of {small.hosts_a_side}",
         unit="%",
         of_plan=f"{plan.job:,} of {plan.clos.nics:,}",
         of_here=f"{len(small.job)} of {shape.hosts}",
@@ -95,14 +119,20 @@ def _of_job(small: SmallFabric) -> Iterator[Ratio]:
         why="a T0 has few hosts here",
         unit="%",
         of_plan=f"hosts of the job below a T0: {plan.job_below_t0}",
-        of_here=f"{small.job_pairs}",
+        of_here=f"{small.job_below_t0}",
     )
+
+
+_SIDE = {2: "below either T0", 3: "in either pod"}
 
 
 def _why_flaps(small: SmallFabric) -> str:
     if small.flaps_a_step < small.plan.flaps_a_step:
         return f"more than {100 * MOST_DOWN:g} % of these links would be down at once"
     return f"a run of {small.most_steps} steps would see too few"
+
+
+_KEEPS = {2: "T1s", 3: "T1s and T2s"}
 
 
 def _of_size(small: SmallFabric) -> Iterator[Ratio]:
@@ -113,7 +143,7 @@ def _of_size(small: SmallFabric) -> Iterator[Ratio]:
         what="share of a plane that a lost T0-T1 link takes",
         plan=100 / clos.half,
         here=100 / small.t1,
-        why="as many T1s as keep the share of EVs",
+        why=f"as many {_KEEPS[clos.tiers]} as keep the share of EVs",
         unit="%",
         of_plan=f"uplinks: {clos.half}",
         of_here=f"{small.t1}",
@@ -121,7 +151,7 @@ def _of_size(small: SmallFabric) -> Iterator[Ratio]:
     yield Ratio(
         what="uplinks of a T0, of its hosts",
         plan=1,
-        here=small.t1 / shape.hosts_per_t0,
+        here=small.t1 / small.family.hosts_per_t0,
         why="T1s cost little, hosts do the work; so uplinks are less loaded here",
     )
     yield Ratio(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields
 from textwrap import wrap
 
 from mrc_testbed.testbed.planner.arithmetic.ratios import Ratio, ratios_of
 from mrc_testbed.testbed.planner.arithmetic.small import ALLREDUCE_MIB, COMPUTE_MS, FALL_T, SmallFabric
+from mrc_testbed.topos.families.clos2 import Clos2
 
 _WIDTH = 118
 _RECOVERY = "warning: recovery.p100 <= 8 rtt"
@@ -21,7 +23,7 @@ name: plan-{nics}
 about: A job of {small.plan.job:,} GPUs on a fabric for {nics:,} in {planes} plane{"s" * (planes > 1)}, made small.
 seed: 1
 
-fabric: {{planes: {shape.planes}, t0_groups: {shape.t0_groups}, t1: {shape.t1}, hosts_per_t0: {shape.hosts_per_t0}, \
+fabric: {{planes: {shape.planes}, {_family(small)}, \
 port_rate: {_rate(shape.port_rate_bps)}, rtt: {shape.rtt_ns / 1e6:g}ms}}
 
 endpoint: {{ev_active: {shape.planes * small.evs}}}
@@ -45,6 +47,13 @@ expect:
   - {_RECOVERY} # not known if no flap met an EV in use
 """
     return "\n".join(_head(small, command, file)) + "\n" + body
+
+
+def _family(small: SmallFabric) -> str:
+    """Its keys, without those that have their usual values."""
+    family = small.family
+    keys = ", ".join(f"{each.name}: {getattr(family, each.name)}" for each in fields(family) if each.default is MISSING)
+    return keys if isinstance(family, Clos2) else f"family: {{{family.word}: {{{keys}}}}}"
 
 
 def _rate(bps: int) -> str:
