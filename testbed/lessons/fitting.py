@@ -96,9 +96,9 @@ class _Fitting:
         elif isinstance(kind, RetiredEv):
             self._fault((*path, "fault"), kind.fault, kind.words)
         elif isinstance(kind, PathAddress) and self._cells:
-            there = self._cells[0].scenario.written_shape().hosts_per_t0
-            if there != kind.hosts_per_t0:
-                self._check.complain((*path, kind.word), f"the scenario has hosts_per_t0 {there}; write it here too")
+            wrong = kind.misfit(self._cells[0].scenario.written_shape().family)
+            if wrong:
+                self._check.complain((*path, kind.word), wrong)
 
     def _term(self, path: KeyPath, term: ExpressionTerm) -> None:
         if term.kind is TermKind.PLAN:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.report.transport_words import software_timers, time_words, transport_words
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.topos.layout import title
 
 REFERENCE_RTT_NS = 13_000
 """A round trip across a T1 in a data centre (MRC paper, table 4.2: 6.54 us one way)."""
@@ -137,15 +138,16 @@ def _marks(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
 def _layout(scenarios: Sequence[Scenario]) -> Iterator[Bias]:
     """A fault names parts of the fabric as written; folded ones carry more."""
     folded = next((one for one in scenarios if one.folds), None)
-    if folded is None or folded.written_shape().planes == 1 or not folded.shape().t1:
+    if folded is None or folded.written_shape().planes == 1 or len(folded.shape().family.tiers) == 1:
         return
-    planes, t1 = folded.written_shape().planes, folded.shape().t1
+    planes, family = folded.written_shape().planes, folded.shape().family
+    ways, top = family.most_ways(), title(family, len(family.tiers) - 1)
     yield Bias(
         "layout",
         "",
-        f"A folded fabric has one plane with {planes} x the rate: the same hosts, rate and faults, but a T1 carries"
-        f" 1/{t1} of all traffic there and 1/{planes * t1} of it as written, so one that fails takes {planes} times as"
-        " much. That is what fewer, faster ports cost, and no error.",
+        f"A folded fabric has one plane with {planes} x the rate: the same hosts, rate and faults, but a {top} carries"
+        f" 1/{ways} of all traffic there and 1/{planes * ways} of it as written, so one that fails takes {planes} times"
+        " as much. That is what fewer, faster ports cost, and no error.",
     )
 
 

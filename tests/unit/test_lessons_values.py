@@ -20,8 +20,9 @@ from mrc_testbed.testbed.lessons.expression import (
 from mrc_testbed.testbed.lessons.grade import Grade, LessonMark, LessonPart, merged
 from mrc_testbed.testbed.lessons.kinds.choices import OneOf, SomeOf
 from mrc_testbed.testbed.lessons.kinds.kind import Unusable
-from mrc_testbed.testbed.lessons.kinds.names import PathAddress, parts_of, same_name
+from mrc_testbed.testbed.lessons.kinds.names import parts_of, same_name
 from mrc_testbed.testbed.lessons.kinds.numbers import AnswerTolerance, InRange, read_number
+from mrc_testbed.testbed.lessons.kinds.paths import PathAddress
 from mrc_testbed.testbed.lessons.kinds.texts import written_numbers, written_words
 from mrc_testbed.testbed.lessons.work import seed_of
 from mrc_testbed.topos.graph import SwitchPlace
@@ -140,7 +141,7 @@ def test_parts_of_names() -> None:
 @given(st.integers(0, 15), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 def test_only_the_address_of_the_path_is_right(plane: int, source: int, t1: int, other: int) -> None:
     path = Segments(plane, (SwitchPlace(0, source), SwitchPlace(1, t1), SwitchPlace(0, source + 1)), 0)
-    kind = PathAddress(path, "", 4)
+    kind = PathAddress(path, "")
     assert kind.judge(outer_address(path).upper(), NOTHING).right
     wrong = Segments(plane, (SwitchPlace(0, source), SwitchPlace(1, other), SwitchPlace(0, source + 1)), 0)
     assert kind.judge(outer_address(wrong), NOTHING).right is (other == t1)

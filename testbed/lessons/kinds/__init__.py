@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 from mrc_testbed.testbed.lessons.kinds.choices import OneOf, SomeOf
 from mrc_testbed.testbed.lessons.kinds.kind import AnswerKind, Judgement, Unusable
-from mrc_testbed.testbed.lessons.kinds.names import Named, PathAddress, RetiredEv, TargetOf
+from mrc_testbed.testbed.lessons.kinds.names import Named, RetiredEv, TargetOf
 from mrc_testbed.testbed.lessons.kinds.numbers import InRange, Value
+from mrc_testbed.testbed.lessons.kinds.paths import PathAddress
 from mrc_testbed.testbed.lessons.kinds.psns import FirstLost
 from mrc_testbed.testbed.lessons.kinds.texts import FreeText
 from mrc_testbed.testbed.lessons.reading import Keys

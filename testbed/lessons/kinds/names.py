@@ -1,4 +1,4 @@
-"""Answers that name a part of the fabric: a host, switch, link, path or EV."""
+"""Answers that name a part of the fabric: a host, switch, link or EV."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from mrc_testbed.testbed.lessons.expression import ExpressionTerm
 from mrc_testbed.testbed.lessons.kinds.kind import Judgement, Unusable, plain_text, plain_texts
 from mrc_testbed.testbed.lessons.reading import Keys
 from mrc_testbed.testbed.scenario.text.denylist import parse_paths
-from mrc_testbed.topos.graph import SwitchPlace
-from mrc_testbed.topos.names import host_name, parse_host, parse_switch, switch_name
-from mrc_testbed.topos.usid import Segments, outer_address, split_outer
+from mrc_testbed.topos.graph import MAX_TIERS
+from mrc_testbed.topos.names import parse_host, parse_switch
 
-_PARTS = ("plane", "t0", "t1", "host")
+_PARTS = ("plane", *(f"t{tier}" for tier in range(MAX_TIERS)), "host")
 
 
 def same_name(text: str) -> frozenset[str]:
@@ -26,19 +25,23 @@ def same_name(text: str) -> frozenset[str]:
     return frozenset(re.split(r"[:_\s]+", text.strip().casefold()))
 
 
-class _Written:
+class Written:
+    """An answer in words of one's own."""
+
     choices: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[tuple[ExpressionTerm, ...]] = ()
 
 
-class _OfNoRun(_Written):
+class OfNoRun(Written):
+    """An answer that is the same whatever the runs say."""
+
     def own(self, evidence: Evidence) -> Any:
         """No run answers it."""
         raise LookupError
 
 
 @dataclass(frozen=True, slots=True)
-class Named(_OfNoRun):
+class Named(OfNoRun):
     """A fixed host, switch or link."""
 
     word: ClassVar[str] = "name"
@@ -63,7 +66,7 @@ class Named(_OfNoRun):
 
 
 @dataclass(frozen=True, slots=True)
-class TargetOf(_Written):
+class TargetOf(Written):
     """What a fault of the run hit. `part`: only that part of the name. `every`: all targets, else any of them."""
 
     word: ClassVar[str] = "target_of"
@@ -130,72 +133,7 @@ def parts_of(name: str, part: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PathAddress(_OfNoRun):
-    """An IPv6 address whose uSIDs are the path from a host to another over a switch."""
-
-    word: ClassVar[str] = "path"
-    path: Segments
-    title: str
-    hosts_per_t0: int
-
-    @classmethod
-    def read(cls, keys: Keys) -> PathAddress:
-        """Key `path` with `from`, `to`, `via` and `hosts_per_t0`."""
-        below = keys.below("path", "{from: h0, to: h5, via: p1-t1-2}")
-        if below is None:
-            return cls(Segments(0, (), 0), "", USUAL_HOSTS_PER_T0)
-        source, target = (_host_at(below, key, example) for key, example in (("from", "h0"), ("to", "h5")))
-        via = below.text("via", "p1-t1-2", needed=True)
-        plane, tier, index = parse_switch(via) or (0, -1, 0)
-        hosts = below.whole("hosts_per_t0", USUAL_HOSTS_PER_T0, 1)
-        below.refuse_others()
-        groups = source // hosts, target // hosts
-        if tier < 0 or (tier == 0) != (groups[0] == groups[1]) or (tier == 0 and index != groups[0]):
-            below.complain("must be a T1, or for two hosts of one T0 that switch, such as p1-t1-2", "via")
-        between = (
-            (SwitchPlace(0, groups[0]), SwitchPlace(1, index), SwitchPlace(0, groups[1]))
-            if tier
-            else (SwitchPlace(0, groups[0]),)
-        )
-        path = Segments(plane, between, target % hosts)
-        return cls(path, f"{host_name(source)} to {host_name(target)} over {via}", hosts)
-
-    def judge(self, given: Any, evidence: Evidence) -> Judgement:
-        """Parsed as switches would, so any spelling of the address counts."""
-        text = plain_text(given)
-        try:
-            path = split_outer(text)
-        except ValueError as error:
-            raise Unusable(f"{text!r} is no address of a path: {error}") from None
-        right = path == self.path
-        return Judgement(right, outer_address(self.path), "" if right else f"its uSIDs name {_described(path)}")
-
-    @property
-    def form(self) -> str:
-        """An address."""
-        return "an IPv6 address, such as fcbb:bb00:..."
-
-
-USUAL_HOSTS_PER_T0 = 4
-"""Of the standard fabric."""
-
-
-def _host_at(keys: Keys, key: str, example: str) -> int:
-    name = keys.text(key, example, needed=True)
-    number = parse_host(name)
-    if name and number is None:
-        keys.complain(f"must be a host, such as {example}", key)
-    return number or 0
-
-
-def _described(path: Segments) -> str:
-    """The switches that an address names, in order, and the host's port."""
-    switches = ", ".join(switch_name(path.plane, *place) for place in path.way)
-    return f"{switches} and its host number {path.downlink}"
-
-
-@dataclass(frozen=True, slots=True)
-class RetiredEv(_Written):
+class RetiredEv(Written):
     """An EV that a sender retired while a fault was on."""
 
     word: ClassVar[str] = "ev_of"
