@@ -16,6 +16,7 @@ from mrc_testbed.testbed.commands.bounds import bounds
 from mrc_testbed.testbed.commands.calibrate import calibrate
 from mrc_testbed.testbed.commands.compare import compare
 from mrc_testbed.testbed.commands.decode import decode
+from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
@@ -78,6 +79,7 @@ app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("metrics latest"))(metrics)
+app.command(epilog=example("export latest --to perfetto"))(export)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
 app.command(epilog=example("bounds results/*-quickstart"))(bounds)
 app.command(epilog=example("worlds quickstart"))(worlds)

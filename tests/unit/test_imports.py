@@ -51,6 +51,7 @@ ORDER = (
     ),
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     "testbed.metrics",
+    "testbed.export",
     *("testbed.planner.report", "testbed.lessons"),
     *(
         "testbed.pages",
