@@ -14,7 +14,7 @@ from mrc_testbed.testbed.rundir.files import RecordError, read_json
 from mrc_testbed.testbed.transports.base import Transport
 
 _PER_NODE = ("icmp_in", "icmp_out")
-_DEPTHS = {"queues": 3, "ports": 3, "frames": 3, "socket_losses": 1, **dict.fromkeys(_PER_NODE, 1)}
+_DEPTHS = {"bgp": 3, "queues": 3, "ports": 3, "frames": 3, "socket_losses": 1, **dict.fromkeys(_PER_NODE, 1)}
 """Number of keys above a count: node, port and name, or the node alone."""
 
 
@@ -41,7 +41,8 @@ class Counts:
 
     `data_to`: data packets sent to each host, retransmissions included; None where senders do not count by peer.
     `queue_drops`: None if queues were not read; `paused_ports`: all ports, where they can be paused; `books`: the
-    counts for the conservation check; `frame_books`: those where switch ports are plain shapers.
+    counts for the conservation check; `frame_books`: those where switch ports are plain shapers; `route_updates`:
+    UPDATE messages of BGP, None if they were not counted.
     """
 
     hosts: Mapping[str, Mapping[str, int]]
@@ -51,6 +52,7 @@ class Counts:
     paused_ports: tuple[PausedPort, ...]
     books: Books | None
     frame_books: FrameBooks | None
+    route_updates: int | None = None
 
     def of(self, transport: Transport) -> Counts:
         """Without what hosts do not count: the packets of kernel TCP."""
@@ -81,7 +83,18 @@ def read_counts(path: Path) -> Counts:
             qps[host] = _qps(path, f"{where}.qps", figures["qps"])
     books, frames = _books(content, hosts), _frame_books(content, hosts)
     paused = tuple(_paused_ports(content))
-    return Counts(hosts, qps, _data_to(path, content), _queue_drops(content), paused, books, frames)
+    updates = route_updates(content["bgp"]) if "bgp" in content else None
+    return Counts(hosts, qps, _data_to(path, content), _queue_drops(content), paused, books, frames, updates)
+
+
+def route_updates(told: Mapping[str, Mapping[str, Mapping[str, int]]]) -> int:
+    """Both ends of a session count, and one whose daemon has started again has forgotten: each way, who knows more."""
+    each_way: Counter[tuple[str, str]] = Counter()
+    for switch, neighbours in told.items():
+        for neighbour, counts in neighbours.items():
+            for way, name in (((switch, neighbour), "updates_sent"), ((neighbour, switch), "updates_received")):
+                each_way[way] = max(each_way[way], counts.get(name, 0))
+    return each_way.total()
 
 
 def _data_to(path: Path, content: Mapping[str, Any]) -> Mapping[str, int] | None:

@@ -102,6 +102,7 @@ class RunRecord:
     qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
     data_to: Mapping[str, int] | None = None
     queue_drops: int | None = None
+    route_updates: int | None = None
     paused_ports: tuple[PausedPort, ...] = ()
     books: Books | None = None
     frame_books: FrameBooks | None = None
@@ -242,6 +243,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         qps=counts.qps,
         data_to=counts.data_to,
         queue_drops=counts.queue_drops,
+        route_updates=counts.route_updates,
         paused_ports=counts.paused_ports,
         books=counts.books,
         frame_books=counts.frame_books,

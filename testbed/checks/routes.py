@@ -1,4 +1,4 @@
-"""How long BGP took to have all routes again after a heal. Pure."""
+"""How long BGP took to have all routes again after a heal, and how much it said. Pure."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def times_until_full(record: RunRecord, window: Window) -> Sequence[float]:
         raise NotApplicable(STATIC)
     found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
     return [_needed(record, outage) for outage in found] or nothing("no fault was injected")
+
+
+@computes("route_updates")
+def route_updates(record: RunRecord, window: Window) -> float:
+    """UPDATE messages of BGP since all routes were there. Raises NoData, NotApplicable where nobody learns routes."""
+    if record.scenario.routing is not Routing.BGP:
+        raise NotApplicable(STATIC)
+    if record.route_updates is None:
+        raise NoData("counters.json has no messages of BGP")
+    return record.route_updates
 
 
 def route_back(record: RunRecord, outage: Outage) -> MeasuredDuration:

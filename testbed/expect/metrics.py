@@ -80,6 +80,7 @@ _RECOVERY = (
         *("route_back", _TIME, "from the heal until BGP has all routes again", Windows.FAULTS, _TAIL),
         zero="none was missing",
     ),
+    Metric("route_updates", _COUNT, "UPDATE messages of BGP since all routes were there"),
     Metric("evs_retired", _COUNT, "times an EV became ASSUMED_BAD", _ANY, **_OF_PATH_SENDERS),
     Metric("evs_restored", _COUNT, "times an EV left ASSUMED_BAD for use", _ANY, **_OF_PATH_SENDERS),
     Metric("unrestored_evs", _COUNT, "EVs still ASSUMED_BAD at the end", **_OF_PATH_SENDERS),

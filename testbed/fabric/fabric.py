@@ -15,6 +15,7 @@ from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import commands, nodes, port_object, readback
 from mrc_testbed.testbed.fabric.batch import IP, TC, run_batch, run_batches
 from mrc_testbed.testbed.fabric.bgp.daemons import BgpDaemons
+from mrc_testbed.testbed.fabric.bgp.messages import BgpMessages, BgpUpdates
 from mrc_testbed.testbed.fabric.bgp.watch import RouteChange, RouteWatch
 from mrc_testbed.testbed.fabric.catch_up import CatchUp
 from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
@@ -76,6 +77,7 @@ class Fabric:
         self._forker: Forker | None = None
         self._bgp: BgpDaemons | None = None
         self.routes: RouteWatch | None = None
+        self._messages: BgpMessages | None = None
 
     @classmethod
     def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
@@ -105,6 +107,16 @@ class Fabric:
         """Wait until BGP has given every T0 all its routes. Raises FabricError if it takes 30 s."""
         if self.routes is not None:
             self.routes.wait()
+
+    def count_route_updates(self) -> None:
+        """Count the UPDATE messages of BGP from now on."""
+        if self.routes is not None:
+            self._messages = BgpMessages({switch: self.pids[switch] for switch in self.plan.switch_by_name})
+            self._messages.mark()
+
+    def route_updates(self) -> BgpUpdates:
+        """UPDATE messages since then, by switch and neighbour, as either end counts them; empty where nobody knows."""
+        return self._messages.since_mark() if self._messages is not None else {}
 
     def has_all_routes(self) -> bool:
         """True unless BGP has still to give a T0 some of its routes."""
@@ -249,6 +261,8 @@ class Fabric:
         self._tell_choosers()
         if self._bgp is not None:
             self._bgp.start([switch])
+        if self._messages is not None:
+            self._messages.restarted(switch)
 
     def ports_held_down(self) -> list[Interface]:
         """Ports that are currently held down."""

@@ -311,6 +311,7 @@ class Measurement:
 
     def final_figures(self, team: Team) -> None:
         """Final counters of endpoints, ports and queues, and the figures for the fidelity verdict."""
+        updates = self._fabric.route_updates()
         self._fabric.freeze_routes()
         team.ask("quiet", timeout_s=_STATS_S)
         self._wait_until_still()
@@ -325,6 +326,8 @@ class Measurement:
             counters["ports"] = port_books(self._fabric, queues)
         else:
             counters.update(frame_books(self._fabric))
+        if updates:
+            counters["bgp"] = updates
         drops, counters["socket_losses"] = self._socket_losses(hosts)
         self._recorder.document("counters.json", counters)
         lateness = {host: answer["lateness"] for host, answer in stats.items()}

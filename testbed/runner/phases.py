@@ -131,6 +131,7 @@ class Phases:
         if self.plan.learns:
             with self._phase("converge"):
                 self.fabric.converge()
+                self.fabric.count_route_updates()
         with self._phase("verify"):
             self.fabric.verify()
         if self._cold:

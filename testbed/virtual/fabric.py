@@ -186,6 +186,13 @@ class VirtualFabric:
     def converge(self) -> None:
         """Routes are there at once."""
 
+    def count_route_updates(self) -> None:
+        """There are none."""
+
+    def route_updates(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+        """None."""
+        return {}
+
     def has_all_routes(self) -> bool:
         """Always."""
         return True

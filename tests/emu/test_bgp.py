@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 
 from mrc_testbed.testbed.errors import FabricError
+from mrc_testbed.testbed.fabric.bgp.messages import BgpUpdates
 from mrc_testbed.testbed.fabric.capabilities import FRR, Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
@@ -81,6 +82,34 @@ def test_a_flap_leaves_ecmp_full_again(options: FabricOptions) -> None:
     with_bgp(body, options)
 
 
+def test_updates_are_counted_from_the_mark_on_and_a_daemon_that_starts_again_forgets(options: FabricOptions) -> None:
+    def body(fabric: Fabric) -> None:
+        assert fabric.route_updates() == {}, "nothing was marked"
+        fabric.count_route_updates()
+        assert {counts for one in flat(fabric.route_updates()).values() for counts in one} == {0}
+        fabric.ports_down([fabric.plan.link_by_name[FAR].far])
+        until(fabric, 2, 5)
+        told = fabric.route_updates()
+        assert told["p0-t1-1"]["p0-t0-0"] == {"updates_sent": 1, "updates_received": 0}, "it has lost its way there"
+        assert told["p0-t0-0"]["p0-t1-1"] == {"updates_sent": 0, "updates_received": 1}
+        fabric.switch_off("p0-t1-1")
+        fabric.switch_on("p0-t1-1", [own for own, _ in fabric.plan.ports["p0-t1-1"]])
+        until(fabric, 4, 30)
+        again = flat(fabric.route_updates())
+        assert again["p0-t0-0", "p0-t1-1"][1] > again["p0-t1-1", "p0-t0-0"][0] > 0, "its neighbour remembers the first"
+
+    with_bgp(body, options)
+
+
+def flat(told: BgpUpdates) -> dict[tuple[str, str], tuple[int, int]]:
+    """By switch and neighbour: sent and received."""
+    return {
+        (switch, neighbour): (counts["updates_sent"], counts["updates_received"])
+        for switch, one in told.items()
+        for neighbour, counts in one.items()
+    }
+
+
 @pytest.mark.nightly
 def test_a_switch_that_reboots_comes_back_with_daemons_of_its_own(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
@@ -141,6 +170,7 @@ BUILDER = """
 import sys, time
 from dataclasses import replace
 from mrc_testbed.testbed.fabric import capabilities
+from mrc_testbed.testbed.fabric.bgp.messages import BgpUpdates
 from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
 from mrc_testbed.topos.plan import build_plan

@@ -179,6 +179,9 @@ class FakeFabric:
     def socket_losses(self) -> dict[str, int]:
         return {"h0": 4}
 
+    def route_updates(self) -> dict[str, dict[str, dict[str, int]]]:
+        return {"p0-t0-0": {"p0-t1-0": {"updates_sent": 2, "updates_received": 1}}}
+
     def has_all_routes(self) -> bool:
         return True
 

@@ -1,17 +1,21 @@
-"""The metric `route_back`: from a heal until BGP has all routes again."""
+"""The metrics `route_back`, from a heal until BGP has all routes again, and `route_updates`, what it said meanwhile."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import record_run
 
+from mrc_testbed.testbed.checks.counts import read_counts
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.routes import route_back, times_until_full
+from mrc_testbed.testbed.checks.routes import route_back, route_updates, times_until_full
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, outages
 from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.tables import RouteSample
 from mrc_testbed.testbed.scenario import load_scenario_text
 
@@ -63,3 +67,35 @@ def test_static_routes_have_no_such_figure(static: RunRecord) -> None:
     with pytest.raises(NotApplicable, match="learn no routes"):
         times_until_full(static, WHOLE)
     assert route_back(static, outages(static)[0]).why
+
+
+def updates(folder: Path, told: Any) -> int | None:
+    file = folder / "counters.json"
+    file.write_text(json.dumps({"bgp": told}))
+    return read_counts(file).route_updates
+
+
+def ends(sent: int, received: int) -> dict[str, int]:
+    return {"updates_sent": sent, "updates_received": received}
+
+
+def test_a_message_counts_once_although_both_ends_know_it(tmp_path: Path) -> None:
+    assert updates(tmp_path, {"a": {"b": ends(3, 1)}, "b": {"a": ends(1, 3)}}) == 4
+
+
+def test_what_one_end_has_forgotten_the_other_one_knows(tmp_path: Path) -> None:
+    assert updates(tmp_path, {"a": {"b": ends(1, 0)}, "b": {"a": ends(2, 5)}}) == 5 + 2
+    assert updates(tmp_path, {"a": {"b": ends(1, 2)}}) == 3
+
+
+def test_counts_that_are_none_are_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"bgp\.a\.b\.updates_sent is not a count: -1"):
+        updates(tmp_path, {"a": {"b": ends(-1, 0)}})
+
+
+def test_the_metric_is_that_count(static: RunRecord, bgp: RunRecord) -> None:
+    assert route_updates(replace(bgp, route_updates=7), WHOLE) == 7
+    with pytest.raises(NoData, match="no messages of BGP"):
+        route_updates(bgp, WHOLE)
+    with pytest.raises(NotApplicable, match="learn no routes"):
+        route_updates(static, WHOLE)
