@@ -58,8 +58,10 @@ bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/endpoint.py
 	@$(SUDO) .venv/bin/python benchmarks/transports.py
 	@$(SUDO) .venv/bin/python -m benchmarks.routing
+	@$(SUDO) .venv/bin/python -m benchmarks.bgp_neighbours
 	@.venv/bin/python benchmarks/core.py
 	@.venv/bin/python benchmarks/memory.py
+	@.venv/bin/python -m benchmarks.static_tables
 	@$(SUDO) .venv/bin/python -m benchmarks.programs
 	@$(SUDO) .venv/bin/python benchmarks/cuts.py
 	@$(SUDO) .venv/bin/python benchmarks/switch.py
