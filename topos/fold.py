@@ -13,7 +13,8 @@ from dataclasses import replace
 from mrc_testbed.topos.names import parse_switch, switch_name
 from mrc_testbed.topos.shape import Shape
 
-_PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)
+_PLANE = re.compile(r"p(?:0|[1-9]\d*)(/u(?:0|[1-9]\d*))?", re.ASCII)
+"""A plane, or the paths with one number in it."""
 
 
 def folded(shape: Shape) -> Shape:
@@ -24,7 +25,7 @@ def folded(shape: Shape) -> Shape:
 def fold(name: str) -> str:
     """The name in the folded fabric of a switch, link, plane, or anything else of the fabric as written.
 
-    `p2-t1-0` -> `p0-t1-0`, `h3:p1-t0-0` -> `h3:p0-t0-0`, `p1` -> `p0`; a name without a plane stays as it is.
+    `p2-t1-0` -> `p0-t1-0`, `h3:p1-t0-0` -> `h3:p0-t0-0`, `p1/u2` -> `p0/u2`; a name without a plane stays as it is.
     """
     return ":".join(map(_end, name.split(":")))
 
@@ -38,4 +39,5 @@ def _end(name: str) -> str:
     switch = parse_switch(name)
     if switch:
         return switch_name(0, switch[1], switch[2])
-    return "p0" if _PLANE.fullmatch(name) else name
+    plane = _PLANE.fullmatch(name)
+    return f"p0{plane[1] or ''}" if plane else name

@@ -327,7 +327,7 @@ class Fabric:
 
         `toward` names that end: "far" affects packets that travel away from the hosts. Takes microseconds. Raises
         MissingCapability without the port program, FabricError if the port already holds eight rules, ValueError for a
-        rule by an uplink that is not on this link's way, where packets do not name theirs.
+        rule by the number of a way, where packets do not say theirs.
         """
         ends = self.plan.link_by_name[link]
         port = ends.near if toward == "near" else ends.far

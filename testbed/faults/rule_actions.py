@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from mrc_testbed.testbed.faults.actions import FaultAction, does
 from mrc_testbed.testbed.faults.target_system import TargetSystem
-from mrc_testbed.testbed.scenario import LinkEnd, Occurrence
+from mrc_testbed.testbed.scenario import LinkEnd, Occurrence, parse_paths
+from mrc_testbed.testbed.scenario.faults.ways import entrances
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 
 _MILLION = 1_000_000
@@ -60,17 +61,26 @@ class CorruptPackets(ByRule):
 
 @does("ev-loss")
 class LosePacketsOfEv(ByRule):
-    """Packets of one sender on one EV are lost where they enter the T1; other EVs and senders are unaffected."""
+    """Packets of one sender on one EV are lost where they enter a switch; other EVs and senders are unaffected."""
 
-    def rule(self, system: TargetSystem, occurrence: Occurrence, place: LinkEnd) -> PortRule:
-        """Lose the occurrence's share of its sender's packets over the T1 (to its peer, if given)."""
-        plan, parameters = system.plan, occurrence.parameters
+    def inject(self, system: TargetSystem, occurrence: Occurrence) -> None:
+        """Add a rule for each EV at each place. Raises as `ByRule` does."""
+        ends = occurrence.parameters.sender, occurrence.parameters.peer
+        for name in occurrence.targets:
+            rule = self._rule_for(name, system, occurrence)
+            for place in entrances(name, *ends, system.plan):
+                keep(system, occurrence, [system.fabric.add_rule(place.link, place.toward, rule)])
+
+    def _rule_for(self, name: str, system: TargetSystem, occurrence: Occurrence) -> PortRule:
+        """Lose the occurrence's share of its sender's packets (to its peer, if given). Where EVs are named by a switch
+        all that come there are on them."""
+        paths, parameters, hosts = parse_paths(name), occurrence.parameters, system.plan.host_by_name
         return PortRule(
             "drop",
             chance(occurrence),
-            uplink=plan.switch_by_name[plan.link_by_name[place.link].far.node].index,
-            source=plan.host_by_name[parameters.sender].index,
-            destination=plan.host_by_name[parameters.peer].index if parameters.peer else None,
+            uplink=paths and paths.number,
+            source=hosts[parameters.sender].index,
+            destination=hosts[parameters.peer].index if parameters.peer else None,
         )
 
 

@@ -53,9 +53,10 @@ class Controller:
         paths = parse_paths(name)
         if paths is None:
             raise ValueError(f"{name!r} names no paths")
-        if paths.uplink is None:
+        if paths.whole:
             yield {"plane": paths.plane}
             return
         for peer in peers_of(self._plan, self._job, host):
-            if peer.group != host.group:  # below one T0 the only path is called uplink 0 too, and meets no T1
-                yield {"plane": paths.plane, "uplink": paths.uplink, "peer": peer.name}
+            for number, way in enumerate(self._plan.ways(host, peer)):
+                if paths.takes(number, way):
+                    yield {"plane": paths.plane, "uplink": number, "peer": peer.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mrc_testbed.topos.shape import burst_bytes
@@ -21,9 +21,7 @@ class ShapeWatch:
 
     def __init__(self, rates_bps: Mapping[Port, int], window_ns: int = WINDOW_NS) -> None:
         """`rates_bps`: of every port by node and name."""
-        self._by_rate: dict[int, list[Port]] = {}
-        for port, rate_bps in rates_bps.items():
-            self._by_rate.setdefault(rate_bps, []).append(port)
+        self._rates_bps = rates_bps
         self._window_ns = window_ns
         self._seen: deque[tuple[int, dict[Port, int]]] = deque()
         self.error: float | None = None
@@ -34,7 +32,14 @@ class ShapeWatch:
         self._seen.append((t_ns, sent))
         while t_ns - self._seen[0][0] >= self._window_ns:
             before_ns, before = self._seen.popleft()
-            for rate_bps, ports in self._by_rate.items():
-                most = max(sent[port] - before[port] for port in ports)
+            for rate_bps, most in self._most(before, sent):
                 rate = max(0, most - burst_bytes(rate_bps)) * 8e9 / (t_ns - before_ns)
                 self.error = max(self.error or 0.0, rate / rate_bps - 1)
+
+    def _most(self, before: Mapping[Port, int], now: Mapping[Port, int]) -> Iterable[tuple[int, int]]:
+        """For each rate the most bytes that a port of it has sent."""
+        most: dict[int, int] = {}
+        for port, sent in now.items():
+            rate_bps = self._rates_bps[port]
+            most[rate_bps] = max(most.get(rate_bps, 0), sent - before[port])
+        return most.items()

@@ -28,9 +28,9 @@ class PortRule:
     """What happens to packets that arrive at a port.
 
     `corrupt` flips one random bit of a data packet's payload, which the ICRC should detect. `probability` applies to
-    each matching packet independently. `uplink` (the T1), `source` and `destination` (host numbers) restrict it to
-    packets whose headers say so; None is any. The plane is that of the link. `of_hosts`: not what switches say to each
-    other. Raises ValueError for a value outside its field.
+    each matching packet independently. `uplink` (the number of the way), `source` and `destination` (host numbers)
+    restrict it to packets whose headers say so; None is any. The plane is that of the link. `of_hosts`: not what
+    switches say to each other. Raises ValueError for a value outside its field.
     """
 
     action: Literal["drop", "corrupt"]
@@ -64,25 +64,18 @@ class PortRule:
 
 
 def as_seen_by_program(rule: PortRule, port: Interface, plan: Plan) -> PortRule:
-    """The rule by what headers say where switches choose the path: hosts by their addresses, and no uplink.
+    """The rule by what headers say where switches choose the path: hosts by their addresses.
 
-    There the uplink is that of the link. Raises ValueError for a rule about another one.
+    Raises ValueError for a rule about one way, which no packet names there.
     """
     if plan.by_usid:
         return rule
-    if rule.uplink is not None and rule.uplink not in _uplinks(port, plan):
-        raise ValueError(f"no packet that comes to {port.node} {port.name} took uplink {rule.uplink}")
+    if rule.uplink is not None:
+        raise ValueError(f"no packet that comes to {port.node} {port.name} says that it takes way {rule.uplink}")
     source, destination = (
         None if number is None else _bits(plan, number) for number in (rule.source, rule.destination)
     )
-    return replace(rule, uplink=None, source=source, destination=destination)
-
-
-def _uplinks(port: Interface, plan: Plan) -> list[int]:
-    """The uplink of what passes this port, where the port says it."""
-    peer = next(peer for own, peer in plan.ports[port.node] if own == port)
-    ends = (plan.switch_by_name.get(node) for node in (port.node, peer.node))
-    return [switch.index for switch in ends if switch and switch.tier]
+    return replace(rule, source=source, destination=destination)
 
 
 def _bits(plan: Plan, number: int | None) -> int | None:

@@ -288,8 +288,8 @@ class VirtualFabric:
     def add_rule(self, link: str, toward: Literal["near", "far"], rule: PortRule) -> RuleHandle:
         """Lose or corrupt packets that arrive at one end of a link; "far" is that of packets away from the hosts.
 
-        Raises FabricError if the port holds eight rules, ValueError for a rule by an uplink that is not on the link's
-        way, where packets do not name theirs.
+        Raises FabricError if the port holds eight rules, ValueError for a rule by the number of a way, where
+        packets do not say theirs.
         """
         ends = self.plan.link_by_name[link]
         port = ends.near if toward == "near" else ends.far

@@ -7,10 +7,10 @@ from typing import Any
 from mrc_testbed.testbed.expect.metrics import known_metrics
 from mrc_testbed.testbed.expect.vocabulary import OPERATORS, UNITS, By, Dimension, Metric, Windows
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
+from mrc_testbed.testbed.scenario.faults.classes import CLASSES, allowed
 from mrc_testbed.testbed.scenario.faults.kinds.losses import LinkRate
 from mrc_testbed.testbed.scenario.faults.names import Target
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
-from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
 from mrc_testbed.testbed.scenario.model.captures import Capture
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, Between, Incast, Latency
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, Alone, Train
@@ -132,7 +132,7 @@ def _chaos_part(sketch: Sketch, part: type[Any]) -> Any:
 
 def _targets(sketch: Sketch, target: Target, several: bool = True) -> Any:
     """Names, a pattern, a class, or a draw of these."""
-    of_class = sketch.one([name for name in FITTING[target] if CLASSES[name](sketch.plan)] or [FITTING[target][0]])
+    of_class = sketch.one(allowed(target, sketch.plan))
     names = CLASSES[of_class](sketch.plan)
     if not names or sketch.often(0.15):
         return of_class

@@ -271,13 +271,13 @@ def by_rule(line: str) -> tuple[FaultStep, FaultStep]:
         (
             "ev-loss: [p0-t1-1, p1-t1-0], from: h3, loss: 50%",
             [
-                ("p0-t0-1:p0-t1-1", "far", PortRule("drop", 0.5, uplink=1, source=3)),
-                ("p1-t0-1:p1-t1-0", "far", PortRule("drop", 0.5, uplink=0, source=3)),
+                ("p0-t0-1:p0-t1-1", "far", PortRule("drop", 0.5, source=3)),
+                ("p1-t0-1:p1-t1-0", "far", PortRule("drop", 0.5, source=3)),
             ],
         ),
         (
             "ev-loss: p0-t1-1, from: h0, to: h2, loss: 100%",
-            [(FLAPPING, "far", PortRule("drop", uplink=1, source=0, destination=2))],
+            [(FLAPPING, "far", PortRule("drop", source=0, destination=2))],
         ),
         (
             f"corrupt: '{FLAPPING}', share: 0.1%, direction: down",

@@ -19,10 +19,12 @@ from mrc_testbed.testbed.scenario import (
 )
 from mrc_testbed.testbed.scenario.faults.kinds.cuts import LinkDown, LinkFlap
 from mrc_testbed.testbed.scenario.faults.kinds.switches import SwitchReboot
+from mrc_testbed.testbed.scenario.text.denylist import PathGroup
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange
 from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.graph import SwitchPlace
 from mrc_testbed.topos.plan import build_plan
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -302,9 +304,15 @@ def test_the_endpoint_may_be_told_its_congestion_control_and_denylist() -> None:
 
 @pytest.mark.parametrize(
     ("name", "group"),
-    [("p1", (1, None)), ("p0-t1-2", (0, 2)), ("p15-t1-0", (15, 0)), ("p0-t0-1", None), ("p01", None), ("h0", None)],
+    [
+        ("p1", PathGroup(1)),
+        ("p0-t1-2", PathGroup(0, SwitchPlace(1, 2))),
+        ("p15-t2-0", PathGroup(15, SwitchPlace(2, 0))),
+        ("p3/u12", PathGroup(3, number=12)),
+        *((name, None) for name in ("p0-t0-1", "p01", "h0", "p1/u", "p1/u01", "p1/2", "p1-u2")),
+    ],
 )
-def test_names_of_paths(name: str, group: tuple[int, int | None] | None) -> None:
+def test_names_of_paths(name: str, group: PathGroup | None) -> None:
     assert parse_paths(name) == group
 
 

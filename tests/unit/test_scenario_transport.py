@@ -9,8 +9,8 @@ from test_scenario_mistakes import mistakes, told
 
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import KINDS, Target, read_occurrences
+from mrc_testbed.testbed.scenario.faults.classes import CLASSES, FITTING, allowed
 from mrc_testbed.testbed.scenario.faults.names import wrong_name
-from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.transports.base import FabricLayout
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
@@ -325,8 +325,9 @@ forms = st.sampled_from(sorted({name for fitting in FITTING.values() for name in
 @st.composite
 def aims(draw: st.DrawFn, target: Target, scenario: Scenario) -> str:
     """A target of some form, which the fabric of `scenario` has."""
-    name = draw(st.sampled_from(FITTING[target]))
-    known = CLASSES[name](scenario.written_plan())
+    plan = scenario.written_plan()
+    name = draw(st.sampled_from(allowed(target, plan)))
+    known = CLASSES[name](plan)
     one = draw(st.sampled_from(known))
     pattern = ":".join("-".join([part.split("-")[0][0] + "*", *part.split("-")[1:]]) for part in one.split(":"))
     draws = f"any {draw(st.integers(1, len(known)))} of {name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, NamedTuple
@@ -12,6 +12,7 @@ from pydantic import PlainValidator, WithJsonSchema
 
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.faults.chance import Chance
+from mrc_testbed.testbed.scenario.faults.classes import CLASSES, FITTING, allowed, is_class, meant_by, members
 from mrc_testbed.testbed.scenario.faults.names import Target, wrong_name
 from mrc_testbed.testbed.scenario.text.fields import NAMES_SCHEMA, refuse, word
 from mrc_testbed.topos.plan import Plan
@@ -20,31 +21,6 @@ _DRAWN = re.compile(r"any(?:\s+(\S+))?\s+of\s+(\S.*)")
 _NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)
 _EXAMPLE = "any 2 of T0-T1 links"
 _WILD = frozenset("*?[")
-
-CLASSES: Mapping[str, Callable[[Plan], list[str]]] = {
-    "links": lambda plan: [link.name for link in plan.links],
-    "NIC links": lambda plan: [link.name for link in plan.links if link.is_host_link],
-    "T0-T1 links": lambda plan: [link.name for link in plan.links if not link.is_host_link],
-    "switches": lambda plan: [switch.name for switch in plan.switches],
-    "T0 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 0],
-    "T1 switches": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1],
-    "hosts": lambda plan: [host.name for host in plan.hosts],
-    "planes": lambda plan: [f"p{plane}" for plane in range(plan.shape.planes)],
-    "uplinks": lambda plan: [switch.name for switch in plan.switches if switch.tier == 1 and plan.shape.t0_groups > 1],
-}
-"""Classes of targets; an uplink is named by its T1."""
-
-FITTING: Mapping[Target, tuple[str, ...]] = {
-    Target.LINK: ("links", "NIC links", "T0-T1 links"),
-    Target.NIC_LINK: ("NIC links",),
-    Target.SWITCH: ("switches", "T0 switches", "T1 switches"),
-    Target.T0: ("T0 switches",),
-    Target.HOST: ("hosts",),
-    Target.PLANE: ("planes",),
-    Target.UPLINK: ("uplinks",),
-    Target.PATH: ("planes", "uplinks"),
-}
-"""The classes allowed for a kind of target; together they cover all targets."""
 
 
 class Form(Enum):
@@ -65,7 +41,7 @@ class Selector(NamedTuple):
     @property
     def form(self) -> Form:
         """The form of `what`."""
-        if self.what in CLASSES:
+        if is_class(self.what):
             return Form.CLASS
         return Form.PATTERN if _WILD & set(self.what) else Form.NAME
 
@@ -90,11 +66,12 @@ def _selector(text: str) -> Selector:
 
 
 def _what(text: str) -> str:
-    if text in CLASSES:
+    if is_class(text):
         return text
     if " " in text:
-        known = ", ".join(CLASSES)
-        raise refuse(f"{text!r} is not a name{did_you_mean(text, CLASSES) or f'; classes are {known}'}")
+        words = meant_by(text)
+        known = ", ".join(words)
+        raise refuse(f"{text!r} is not a name{did_you_mean(text, words) or f'; classes are {known}'}")
     return word(text)
 
 
@@ -152,25 +129,26 @@ def too_few(aim: Selector, left: int) -> str:
 
 def candidates(aim: Selector, kind: str, target: Target, plan: Plan) -> tuple[list[str], str]:
     """All candidates of an item, drawn or not, in plan order; and the mistake, empty if none."""
-    classes = FITTING[target]
     if aim.form is Form.NAME:
         message = wrong_name(aim.what, kind, target, plan)
         return ([] if message else [aim.what]), message
     if aim.form is Form.CLASS:
-        if aim.what not in classes:
-            return [], f"{aim.what} are not allowed here; {kind} takes {_listed(classes)}"
-        pool = CLASSES[aim.what](plan)
-        return pool, "" if pool else f"this fabric has no {aim.what}"
-    everything = dict.fromkeys(name for each in classes for name in CLASSES[each](plan))
+        found = members(aim.what, target, plan)
+        if found is None:
+            return [], f"{aim.what} are not allowed here; {kind} takes {_listed(allowed(target, plan))}"
+        return found, "" if found else f"this fabric has no {aim.what}"
+    everything = dict.fromkeys(name for each in FITTING[target] for name in CLASSES[each](plan))
     pool = [name for name in everything if _matches(aim.what, name)]
     some = f"there are {next(iter(everything))}..{list(everything)[-1]}" if everything else "this fabric has none"
-    return pool, "" if pool else f"{aim.what!r} matches none of the {classes[0]}; {some}"
+    return pool, "" if pool else f"{aim.what!r} matches none of the {FITTING[target][0]}; {some}"
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Shell patterns, separately for each end of a link; a pattern without a dash matches planes."""
+    """Shell patterns, separately for each end of a link; one without a dash matches planes, one with a slash paths."""
     patterns, names = pattern.split(":"), name.split(":")
     if len(patterns) != len(names) or ("-" in name and not {"-", ":"} & set(pattern)):
+        return False
+    if ("/" in name) != ("/" in pattern):
         return False
     return all(fnmatchcase(part, each) for each, part in zip(patterns, names, strict=True))
 

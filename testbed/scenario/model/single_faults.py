@@ -8,7 +8,8 @@ from typing import Any
 
 from mrc_testbed.testbed.scenario.faults import Chaos, Entry, Fault, Occurrence
 from mrc_testbed.testbed.scenario.faults.chance import Chance
-from mrc_testbed.testbed.scenario.faults.selection import CLASSES, FITTING, named
+from mrc_testbed.testbed.scenario.faults.classes import CLASSES, FITTING
+from mrc_testbed.testbed.scenario.faults.selection import named
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.text.fields import COLD_START, FaultBegin
 from mrc_testbed.testbed.scenario.text.units import format_duration

@@ -57,9 +57,15 @@ class Talk(NamedTuple):
         return cls(tuple(known[name] for name in names), {name: frozenset(peers) for name, peers in found.items()})
 
     def crosses(self, name: str, plan: Plan) -> bool:
-        """True if a path from this host to one of its peers crosses a T1."""
+        """True if a path from this host to one of its peers crosses more than its T0."""
         group = plan.host_by_name[name].group
         return any(plan.host_by_name[peer].group != group for peer in self.peers.get(name, ()))
+
+    def uses(self, name: str, paths: PathGroup, plan: Plan) -> bool:
+        """True if one of these paths leads from this host to one of its peers."""
+        group = plan.host_by_name[name].group
+        others = {plan.host_by_name[peer].group for peer in self.peers.get(name, ())}
+        return any(_meet((paths,), group, other, plan) for other in others)
 
 
 def denial_mistakes(file: Readable, plan: Plan, talk: Talk) -> Iterator[Mistake]:
@@ -75,13 +81,19 @@ def denial_mistakes(file: Readable, plan: Plan, talk: Talk) -> Iterator[Mistake]
         else:
             senders = frozenset(hosts or (host.name for host in members))
             entries.append(_Entry(where, name, _in_fabric(paths, file), senders, begin, end))
-    yield from _twice(entries)
+    yield from _twice(entries, plan)
     yield from _nothing_left(entries, members, build_plan(file.scenario.shape()) if _folds(file) else plan)
 
 
 def _folds(file: Readable) -> bool:
     """Of a transport that has paths to deny."""
     return file.scenario.folds and file.scenario.transport.names_paths
+
+
+def _meet(groups: Sequence[PathGroup], source: int, target: int, plan: Plan) -> bool:
+    """True if a way from one T0 to another is of all these groups, whatever their planes."""
+    ways = enumerate(plan.shape.family.ways_of(source, target))
+    return any(all(group.takes(number, way) for group in groups) for number, way in ways)
 
 
 def _in_fabric(paths: PathGroup, file: Readable) -> PathGroup:
@@ -122,30 +134,48 @@ def _wrong_hosts(where: KeyPath, hosts: Sequence[str], members: Iterable[Host], 
 
 
 def _unused(name: str, hosts: Sequence[str], talk: Talk, plan: Plan) -> str:
-    """A path over a T1 is used between T0 groups only."""
+    """All but whole planes are used between some pairs of T0s only."""
     senders = [host.name for host in talk.members if not hosts or host.name in hosts]
     paths = parse_paths(name)
-    if paths is None or paths.uplink is None or not senders or any(talk.crosses(each, plan) for each in senders):
+    if paths is None or paths.whole or not senders or any(talk.uses(each, paths, plan) for each in senders):
         return ""
     if not any(talk.crosses(host.name, plan) for host in talk.members):
         return f"no path of the workload leads over {name}: its hosts are all below one T0"
-    return f"no path of {', '.join(senders)} leads over {name}: their peers in the workload are below the same T0"
+    near = (
+        ""
+        if any(talk.crosses(each, plan) for each in senders)
+        else ": their peers in the workload are below the same T0"
+    )
+    return f"no path of {', '.join(senders)} leads over {name}{near}"
 
 
-def _twice(entries: Sequence[_Entry]) -> Iterator[Mistake]:
+def _twice(entries: Sequence[_Entry], plan: Plan) -> Iterator[Mistake]:
     """Overlapping denials: the first `allow` would return what the other still denies."""
     for number, entry in enumerate(entries):
         for other in entries[:number]:
             at_once = entry.begin < other.end and other.begin < entry.end
-            same_paths = other.paths.holds(entry.paths) or entry.paths.holds(other.paths)
-            if at_once and same_paths and entry.hosts & other.hosts and not entry.is_one_with(other):
+            if at_once and not entry.is_one_with(other) and _overlap(entry, other, plan):
                 by = f"{dotted(other.where)} ({other.name})" if other.name != entry.name else dotted(other.where)
                 yield Mistake(entry.where, f"{entry.name} is already denied by {by}")
                 break
 
 
+def _overlap(one: _Entry, other: _Entry, plan: Plan) -> bool:
+    """True if a host would be told twice to leave a path."""
+    both = one.paths, other.paths
+    if not one.hosts & other.hosts or both[0].plane != both[1].plane:
+        return False
+    if both[0] == both[1] or any(paths.whole for paths in both):
+        return True
+    known = plan.host_by_name
+    senders = {known[name].group for name in one.hosts & other.hosts if name in known}
+    targets = range(plan.shape.family.tiers[0])
+    return any(_meet(both, source, target, plan) for source in senders for target in targets if source != target)
+
+
 def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan) -> Iterator[Mistake]:
     """At any time every host must reach every other."""
+    kept = "a T1" if len(plan.shape.family.tiers) == 2 else "a path"
     for moment in sorted({entry.begin for entry in entries}):
         active = [entry for entry in entries if entry.begin <= moment < entry.end]
         for host in members:
@@ -155,7 +185,7 @@ def _nothing_left(entries: Sequence[_Entry], members: Sequence[Host], plan: Plan
                 last = [entry for entry in active if entry.begin == moment][-1]
                 yield Mistake(
                     last.where,
-                    f"leaves no path from {host.name} to {peer.name}; keep a plane or a T1 of one",
+                    f"leaves no path from {host.name} to {peer.name}; keep a plane or {kept} of one",
                 )
                 break
 
@@ -165,8 +195,8 @@ def _unreachable(host: Host, denied: Sequence[PathGroup], members: Sequence[Host
     if not denied:
         return None
     for peer in {peer.group: peer for peer in members if peer is not host}.values():
-        near = peer.group == host.group
-        groups = [PathGroup(path.id.plane, None if near else path.id.uplink) for path in plan.paths(host, peer)]
-        if all(any(some.holds(group) for some in denied) for group in groups):
+        ways = list(enumerate(plan.ways(host, peer)))
+        by_plane = ([some for some in denied if some.plane == plane] for plane in range(plan.shape.planes))
+        if all(any(some.takes(*way) for some in denied_here) for denied_here in by_plane for way in ways):
             return peer
     return None

@@ -29,7 +29,7 @@ from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.graph import ShapeError
-from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 
@@ -44,7 +44,7 @@ def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
     nothing.
     """
     found = [*_impossible_shape(file.scenario.fabric), *impossible_folding(file.scenario)]
-    plan = build_plan(file.scenario.written_shape()) if file.whole_fabric and not found else None
+    plan = file.scenario.written_plan() if file.whole_fabric and not found else None
     shape = file.scenario.shape() if plan else None
     job: Workload | None = None
     occurrences: Occurrences = {}

@@ -1,4 +1,4 @@
-"""The paths of a denylist: `p1` is all of plane 1, `p0-t1-2` the paths of plane 0 over the uplink to T1 2."""
+"""The paths of a denylist: `p1` is all of plane 1, `p0-t1-2` those over that switch, `p0/u2` those with number 2."""
 
 from __future__ import annotations
 
@@ -8,30 +8,40 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from mrc_testbed.testbed.scenario.text.fields import Model, SomeHosts, Word, refuse
+from mrc_testbed.topos.graph import SwitchPlace, Way
 from mrc_testbed.topos.names import parse_switch
 
-EXAMPLES = "a whole plane such as p1, or an uplink by its T1 such as p0-t1-2"
-_PLANE = re.compile(r"p(0|[1-9]\d*)", re.ASCII)
+EXAMPLES = "a whole plane such as p1, the paths over a switch such as p0-t1-2, or those of one number such as p0/u2"
+_PLANE = re.compile(r"p(0|[1-9]\d*)(?:/u(0|[1-9]\d*))?", re.ASCII)
 
 
 class PathGroup(NamedTuple):
-    """Paths of one plane: all of them, or those over one T1 (whose number is also that of the uplink)."""
+    """Paths of one plane: all of them, those over one `switch` above the T0s, or those whose number in the plane is
+    `number`, between hosts that are not below one T0."""
 
     plane: int
-    uplink: int | None
+    switch: SwitchPlace | None = None
+    number: int | None = None
 
-    def holds(self, other: PathGroup) -> bool:
-        """True if every path of `other` is included."""
-        return self.plane == other.plane and self.uplink in (None, other.uplink)
+    @property
+    def whole(self) -> bool:
+        """True if it is all of its plane."""
+        return self.switch is None and self.number is None
+
+    def takes(self, number: int, way: Way) -> bool:
+        """True if it holds the way of this number, in its plane."""
+        if self.switch is not None:
+            return self.switch in way
+        return self.number is None or (number == self.number and len(way) > 1)
 
 
 def parse_paths(name: str) -> PathGroup | None:
-    """`p1` or `p0-t1-2`; None for everything else."""
+    """`p1`, `p0/u2` or `p0-t1-2`; None for everything else, also for a T0, over which lead all paths of its hosts."""
     plane = _PLANE.fullmatch(name)
     if plane:
-        return PathGroup(int(plane[1]), None)
+        return PathGroup(int(plane[1]), number=None if plane[2] is None else int(plane[2]))
     switch = parse_switch(name)
-    return PathGroup(switch[0], switch[2]) if switch and switch[1] == 1 else None
+    return PathGroup(switch[0], SwitchPlace(*switch[1:])) if switch and switch[1] else None
 
 
 class Denial(Model):

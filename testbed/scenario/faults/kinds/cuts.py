@@ -152,7 +152,7 @@ class TransceiverFlap(Flap):
         yield from super().misfits(around)
         if around.plan is None:
             return
-        ports = around.plan.shape.hosts_per_t0
+        ports = max(map(len, around.plan.shape.family.below))
         has = f"a T0 has host ports 0 to {ports - 1}"
         if self.first >= ports:
             yield Misfit("first", f"there is no port {self.first}; {has}")

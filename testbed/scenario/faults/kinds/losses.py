@@ -14,10 +14,10 @@ from mrc_testbed.testbed.scenario.faults.occurrence import FaultParameters, Link
 from mrc_testbed.testbed.scenario.faults.registry import declare
 from mrc_testbed.testbed.scenario.faults.selection import Targets
 from mrc_testbed.testbed.scenario.faults.traits import Defaults, Drawing, Effect, InteractiveRequest, State
+from mrc_testbed.testbed.scenario.faults.ways import entrances
 from mrc_testbed.testbed.scenario.text.denylist import parse_paths
 from mrc_testbed.testbed.scenario.text.fields import Direction, HostName, PositiveRate, Share
 from mrc_testbed.testbed.scenario.text.units import format_rate, format_share
-from mrc_testbed.topos.names import link_name, switch_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import MIN_RATE_BPS
 
@@ -137,19 +137,22 @@ class PlaneLoss(_ByRule):
 
 @declare
 class EvLoss(_ByRule):
-    """One or more EVs of one sender lose a share of its packets, where these enter the T1."""
+    """One or more EVs of one sender lose a share of its packets, where these enter a switch that it names or that no
+    other EV of the sender leads to."""
 
     kind: ClassVar[str] = "ev-loss"
     target: ClassVar[Target] = Target.UPLINK
     chaos: ClassVar[Defaults] = {"of": "uplinks", "for": "2s", "loss": "50%"}
 
-    aims: Targets = Field(alias="ev-loss", description="the EV by plane and uplink", examples=["p0-t1-2"])
+    aims: Targets = Field(
+        alias="ev-loss", description="EVs by a switch, or one by its plane and number", examples=["p0-t1-2", "p0/u2"]
+    )
     sender: HostName = Field(alias="from", description="the host whose EV it is", examples=["h0"])
     peer: HostName = Field(default="", alias="to", description="only packets to this host", examples=["h4"])
     loss: Share = Field(description="the chance of each packet to be lost", examples=["50%"])
 
     def misfits(self, around: Surroundings) -> Iterator[Misfit]:
-        """Refuses ends whose packets cross no T1."""
+        """Refuses ends whose packets cross one T0 alone."""
         if around.plan is None:
             return
         sender = _no_end(self.sender, around.peers, around.plan)
@@ -158,7 +161,7 @@ class EvLoss(_ByRule):
             yield Misfit("from", sender)
         if peer:
             yield Misfit("to", peer)
-        if not sender and not peer and around.plan.shape.t0_groups > 1:
+        if not sender and not peer and around.plan.shape.family.tiers[0] > 1:
             yield from self._not_used(around.peers, around.plan)
 
     def _not_used(self, talk: Mapping[str, frozenset[str]], plan: Plan) -> Iterator[Misfit]:
@@ -166,26 +169,37 @@ class EvLoss(_ByRule):
         peers = [self.peer] if self.peer else talk[self.sender]
         if all(plan.host_by_name[peer].group == group for peer in peers):
             who = self.peer or f"every peer of {self.sender} in the workload"
-            below = f"{who} is below the T0 of {self.sender}: no path between them leads over a T1"
+            below = f"{who} is below the T0 of {self.sender}: no path between them leads over another switch"
             yield Misfit("to" if self.peer else "from", below)
 
     @property
     def parameters(self) -> FaultParameters:
         """Share, sender and peer."""
-        ends = f"from {self.sender}" + (f" to {self.peer}" if self.peer else "")
-        return FaultParameters(self.loss, sender=self.sender, peer=self.peer, words=f"{format_share(self.loss)} {ends}")
+        words = f"{format_share(self.loss)} {self._ends}"
+        return FaultParameters(self.loss, sender=self.sender, peer=self.peer, words=words)
+
+    @property
+    def _ends(self) -> str:
+        return f"from {self.sender}" + (f" to {self.peer}" if self.peer else "")
 
     def broken_links(self, targets: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """The links from the sender's T0 to the T1s. Raises UnsettledError for a sender that is not in `plan`."""
-        if self.sender not in plan.host_by_name:
-            raise UnsettledError(())  # rules about the workload report wrong ends
-        group = plan.host_by_name[self.sender].group
-        planes = {name: plan.switch_by_name[name].plane for name in targets}
-        return tuple(link_name(switch_name(plane, 0, group), name) for name, plane in planes.items())
+        """The links to these switches. Raises UnsettledError for EVs that the sender does not have, and for a sender
+        that is not in `plan`."""
+        return tuple(dict.fromkeys(place.link for place in self.places(targets, plan)))
 
     def places(self, targets: tuple[str, ...], plan: Plan) -> tuple[LinkEnd, ...]:
-        """The T1 end of these links."""
-        return tuple(LinkEnd(link, "far") for link in self.broken_links(targets, plan))
+        """The end at the switch of these links, one for each rule."""
+        if self.sender not in plan.host_by_name or (self.peer and self.peer not in plan.host_by_name):
+            raise UnsettledError(())  # rules about the workload report wrong ends
+        return tuple(place for name in targets for place in self._places_of(name, plan))
+
+    def _places_of(self, name: str, plan: Plan) -> tuple[LinkEnd, ...]:
+        found = entrances(name, self.sender, self.peer, plan)
+        if not found:
+            near = self.peer and plan.host_by_name[self.sender].group == plan.host_by_name[self.peer].group
+            over = f"no path {self._ends} leads over {name}"
+            raise UnsettledError([] if near else [((self.kind,), over)])  # of hosts below one T0 `misfits` tells
+        return found
 
 
 def _no_end(name: str, peers: Mapping[str, frozenset[str]], plan: Plan) -> str:

@@ -26,7 +26,9 @@ class Deny(Lasting):
     drawing: ClassVar[Drawing] = Drawing(State.DENIED)
 
     at: LaterStart = Field(description="when it begins, after the workload's start", examples=["6s"])
-    aims: Targets = Field(alias="deny", description="planes, or uplinks by their T1", examples=["[p1, p0-t1-2]"])
+    aims: Targets = Field(
+        alias="deny", description="planes, or paths by a switch or a number", examples=["[p1, p0-t1-2]"]
+    )
     hosts: SomeHosts = Field(default=(), description="`all`, or the hosts that do not use them", examples=["[h0, h4]"])
 
     @property
