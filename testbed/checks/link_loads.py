@@ -40,7 +40,7 @@ def link_loads(record: RunRecord, window: Window) -> Sequence[float]:
     """Bits per second that each port sent, over the rate of its link."""
     rates_bps = _rates_bps(record)
     carried, seconds = _carried(record, window)
-    return [8 * count / seconds / rates_bps[port] for port, count in carried.items()]
+    return [8 * count / seconds / rates_bps[port] for port, count in carried.items() if port in rates_bps]
 
 
 @computes("uplink_share")
