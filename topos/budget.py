@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, turns_per_s
+from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, packet_s, turns_per_s
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
@@ -109,14 +109,20 @@ def _paths_a_plane(family: Family) -> int:
 
 
 def suggest(
-    planes: int, hosts: int, capacity: Capacity, share: float = 1.0, standard: Shape = STANDARD
+    planes: int,
+    hosts: int,
+    capacity: Capacity,
+    share: float = 1.0,
+    standard: Shape = STANDARD,
+    a_packet_s: float | None = None,
 ) -> tuple[int, int]:
     """The (port_rate_bps, rtt_ns) that keep the standard bytes per rtt and leave as much of the capacity as the
-    standard fabric does, where so many hosts send at this share of line rate. `standard`: that fabric, with packets of
-    the size that is sent."""
+    standard fabric does, where this number of hosts send at this share of line rate. `standard`: that fabric, with
+    packets of the size that is sent; `a_packet_s`: what one of them costs, None: on ways over two tiers."""
     cost = capacity.cost
     turns_in_rtt = turns_per_s(standard, cost) * STANDARD_RTT_NS / 1e9
-    in_rtt = planes * standard.plane_bdp_packets * share * cost.packet_s + turns_in_rtt * cost.turn_s
+    each_s = cost.packet_s if a_packet_s is None else a_packet_s
+    in_rtt = planes * standard.plane_bdp_packets * share * each_s + turns_in_rtt * cost.turn_s
     room = capacity.cpus * _standard_share() - hosts * REST_CPUS
     slowest = STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / MIN_RATE_BPS
     rtt_s = max(hosts * in_rtt / room, FASTEST_RTT_NS / 1e9) if room > 0 else slowest
@@ -148,7 +154,7 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     waiting = f", {count_text(round(load.congested_pps))} of them congested" if load.congested_pps >= 1 else ""
     share = (load.pps + load.congested_pps) / (max(load.hosts, 1) * shape.planes * shape.port_pps)
     standard = replace(STANDARD, payload_bytes=shape.payload_bytes, header_bytes=shape.header_bytes)
-    rate, rtt = suggest(written_planes, load.hosts, capacity, share, standard)
+    rate, rtt = suggest(written_planes, load.hosts, capacity, share, standard, packet_s(load, cost))
     built = replace(shape, port_rate_bps=rate * written_planes // shape.planes, rtt_ns=rtt)
     slower = built.port_pps / shape.port_pps
     less = replace(load, pps=load.pps * slower, congested_pps=load.congested_pps * slower)

@@ -19,6 +19,11 @@ LEAST_TURN_NS = 50_000
 """Turns are no closer (`mrc_testbed.hosts.loops`)."""
 CONGESTED = 1.7
 """A packet of a flow that waits inside the network costs so many times as much: trims, NACKs, packets sent again."""
+SWITCHES = 3
+"""On the way of the packets that were measured: over two tiers."""
+SWITCH_S = 6e-6
+"""CPU seconds of the whole machine that each further switch on its way costs a data packet with its acknowledgement
+(docs/measurements/machine-load.md)."""
 REST_CPUS = 1.5e-3
 """Of a host that has nothing to do."""
 
@@ -26,7 +31,7 @@ REST_CPUS = 1.5e-3
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a transport takes of a machine. `of`: the transport by its word; `packet_s`, `turn_s`: CPU seconds of the
-    whole machine for a data packet through three switches with its acknowledgement, and for a turn of an endpoint,
+    whole machine for a data packet through SWITCHES switches with its acknowledgement, and for a turn of an endpoint,
     however many packets it moves; `usual_pps`: data packets a second of the standard training, told by its ports at
     line rate, that two cores carry, as `mrc-testbed calibrate` measures it (docs/measurements/machine-load.md);
     `paced`: an endpoint takes a turn when a port is about to run dry, too."""
@@ -45,16 +50,22 @@ STANDARD_COST = Cost("mrc", 68e-6, 140e-6, 17_000.0, paced=True)
 @dataclass(frozen=True, slots=True)
 class Load:
     """What a workload asks of a machine at most. `pps`: data packets a second; `congested_pps`: those of them whose
-    flow waits inside the network; `hosts`: hosts at work."""
+    flow waits inside the network; `hosts`: hosts at work; `switches`: on the way of a packet, in the mean."""
 
     pps: float
     hosts: int
     congested_pps: float = 0.0
+    switches: float = SWITCHES
 
 
 def full_load(shape: Shape) -> Load:
-    """All hosts send at line rate."""
-    return Load(shape.fabric_pps, shape.hosts)
+    """All hosts send at line rate, on the longest ways."""
+    return Load(shape.fabric_pps, shape.hosts, switches=max(SWITCHES, len(shape.family.farthest)))
+
+
+def packet_s(load: Load, cost: Cost) -> float:
+    """Of a data packet of this load, with its acknowledgement. One over fewer switches counts as one over SWITCHES."""
+    return cost.packet_s + (load.switches - SWITCHES) * SWITCH_S
 
 
 def turns_per_s(shape: Shape, cost: Cost) -> float:
@@ -69,4 +80,4 @@ def cpus(shape: Shape, load: Load, cost: Cost) -> float:
     """CPU seconds a second, of the whole machine."""
     packets = load.pps + load.congested_pps * (CONGESTED - 1)
     turns = load.hosts * turns_per_s(shape, cost)
-    return packets * cost.packet_s + turns * cost.turn_s + shape.hosts * REST_CPUS
+    return packets * packet_s(load, cost) + turns * cost.turn_s + shape.hosts * REST_CPUS

@@ -13,6 +13,8 @@ PAYLOAD_BYTES = 4096
 """Payload of a full data packet: the path MTU of the API's example."""
 FRAME_BYTES = 14 + 40 + 40 + 8
 """Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
+FORWARDINGS = 4
+"""Ports on the longest path over two tiers of switches, each of which takes in a packet before it sends it on."""
 MPR_UNIT = 128
 """PSNs per unit of the `mpr` attribute (API)."""
 
@@ -101,6 +103,9 @@ class EndpointConfig:
     of the way, and costs its EV."""
     icrc: bool = False
     """Compute and check the CRC trailer; off, the trailer is 0 and not looked at."""
+    forwardings: int = FORWARDINGS
+    """Ports on the longest path to a peer, this host's among them, as if all had its rate: one of half the rate counts
+    as two."""
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
     speed: int = 1

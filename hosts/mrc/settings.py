@@ -15,6 +15,7 @@ NUMBERS = {
     "payload_bytes": 1,
     "mpr": 1,
     "dynamic_mpr": 0,
+    "forwardings": 1,
     "max_wimm": 1,
     "timeout": 0,
     "linear_tries": 0,

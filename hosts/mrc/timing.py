@@ -23,9 +23,6 @@ STALL_NS = 4_000_000
 """For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
 on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
 four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
-FORWARDINGS = 4
-"""Ports on the longest path, each of which takes in a packet before it sends it on. Probes are small, so T and the
-delays of probes lack this for full packets."""
 COUNTED_HEADER_BYTES = 40 + 8
 """What the window counts beside the UDP payload: UDP length + 40 (spec 8.3.1, by a reader)."""
 
@@ -81,8 +78,9 @@ class Timing:
         on_wire = config.payload_bytes + DATA_HEADER_BYTES + ICRC_BYTES + FRAME_BYTES
         self.packet_ns = on_wire * 8_000_000_000 // config.port_rate_bps
         """What a port takes to send one."""
-        self.forwarding_ns = FORWARDINGS * self.packet_ns
-        """What the ports of a path take to pass one on."""
+        self.forwarding_ns = config.forwardings * self.packet_ns
+        """What the ports of a path take to pass one on. Probes are small, so T and the delays of probes lack this for
+        full packets."""
         self.trimming = config.switches_trim
         self.trims_tell = config.switches_trim and config.trim_nack
         """Does a NACK tell of every packet that a full queue cost? Then a loss without one is a path's failure."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
+from mrc_testbed.hosts.mrc.config import FORWARDINGS
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
@@ -37,6 +39,7 @@ def configuration(
 ) -> dict[str, Any]:
     """The `configure` request for host `name`, with the rows of its denylist."""
     host, shape = plan.host_by_name[name], plan.shape
+    peers = peers_of(plan, job, host)
     return {
         "transport": scenario.transport.protocol,
         "host": host.index,
@@ -51,10 +54,20 @@ def configuration(
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
         "speed": shape.speed,
-        **_addresses(scenario, plan, host, peers_of(plan, job, host)),
+        **_distance(plan, host, peers),
+        **_addresses(scenario, plan, host, peers),
         **scenario.transport.request(scenario.own, scenario.endpoint.settings()),
         "denylist": denylist,
     }
+
+
+def _distance(plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, int]:
+    """The links on the longest way to a peer; nothing where they take no longer than the four over two tiers, which
+    endpoints suppose."""
+    family = plan.shape.family
+    groups = {peer.group for peer in peers}
+    links = ceil(max((family.span(way) for group in groups for way in family.ways_of(host.group, group)), default=0))
+    return {"forwardings": links} if links > FORWARDINGS else {}
 
 
 def _addresses(scenario: Scenario, plan: Plan, host: Host, peers: Sequence[Host]) -> dict[str, Any]:

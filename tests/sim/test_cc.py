@@ -4,8 +4,9 @@ import pytest
 
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS, FixedWindow, Nscc
+from mrc_testbed.hosts.mrc.config import FORWARDINGS
 from mrc_testbed.hosts.mrc.plugins import Plugins
-from mrc_testbed.hosts.mrc.timing import FORWARDINGS, Timing
+from mrc_testbed.hosts.mrc.timing import Timing
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
 from tests.sim.test_transfer import PACKET, transfer

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.flows import Flow
-from mrc_testbed.topos.cost import Load
+from mrc_testbed.testbed.workloads.steps import StepJob
+from mrc_testbed.topos.cost import SWITCHES, Load
 from mrc_testbed.topos.shape import Shape
 
 _OWN = 0.98
@@ -25,7 +26,18 @@ def offered_load(scenario: Scenario) -> Load:
     pps, congested_pps = _pps(shape, flows)
     hosts = {host for steps in jobs for host in steps.hosts}.union(*({flow.src, flow.dst} for flow in flows))
     most_pps = len(hosts) * shape.planes * shape.port_pps
-    return Load(min(of_ranks + pps, most_pps), len(hosts), congested_pps)
+    return Load(min(of_ranks + pps, most_pps), len(hosts), congested_pps, _switches(shape, jobs, flows))
+
+
+def _switches(shape: Shape, jobs: Iterable[StepJob], flows: Iterable[Flow]) -> float:
+    """On the way of a packet, in the mean over all that send to each other; SWITCHES stand for fewer."""
+    family = shape.family
+    if len(family.farthest) <= SWITCHES:
+        return SWITCHES
+    pairs = Counter((family.t0_of(qp.src), family.t0_of(qp.dst)) for job in jobs for qp in job.qps())
+    pairs.update((family.t0_of(flow.src), family.t0_of(flow.dst)) for flow in flows)
+    crossed = sum(count * max(SWITCHES, len(family.nearest(*pair))) for pair, count in pairs.items())
+    return crossed / pairs.total() if pairs else SWITCHES
 
 
 def _busiest(shape: Shape, flows: Sequence[Flow]) -> list[Flow]:
