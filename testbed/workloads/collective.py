@@ -13,6 +13,7 @@ at the end of each part.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -146,6 +147,14 @@ class Collective(ABC):
     def busy_ns(self, shape: Shape) -> float:
         """How long a member's ports are busy in a step."""
         return wire_ns(shape, self.sent_bytes)
+
+    def traffic(self) -> Iterator[tuple[int, int, float]]:
+        """Sender, receiver and bytes of each sending pair in a step, by host number: a member is taken to send as much
+        as any does, the same to each of its receivers."""
+        hops = [tuple(self.group.hosts[member % self.group.size] for member in hop) for hop in self.hops()]
+        receivers = Counter(src for src, _ in hops)
+        each = self.sent_bytes / max(receivers.values(), default=1)
+        return ((src, dst, each) for src, dst in hops)
 
     @property
     def region_bytes(self) -> int:

@@ -82,12 +82,19 @@ def _of_links(shape: Shape, line: float, demands: Mapping[str, Demand]) -> Itera
     family = shape.family
     between: dict[Pair, list[str]] = {}
     for name, demand in demands.items():
-        between.setdefault((family.t0_of(demand.src), family.t0_of(demand.dst)), []).append(name)
+        if pair := pair_of(shape, demand.src, demand.dst):
+            between.setdefault(pair, []).append(name)
     for bundle in bundles(family, between):
         parts = {
             name: ways / len(family.ways_of(*pair)) for pair, ways in bundle.ways.items() for name in between[pair]
         }
         yield Bottleneck(line * bundle.rate, parts)
+
+
+def pair_of(shape: Shape, src: int, dst: int) -> Pair | None:
+    """The T0s of two hosts; None with a host that the fabric does not have, as in files that are not valid."""
+    family = shape.family
+    return (family.t0_of(src), family.t0_of(dst)) if max(src, dst) < family.hosts else None
 
 
 def bundles(family: Family, pairs: Collection[Pair]) -> Iterator[Bundle]:
@@ -103,6 +110,19 @@ def bundles(family: Family, pairs: Collection[Pair]) -> Iterator[Bundle]:
     for together in alike.values():
         counts = {pair: len(together) * ways for pair, ways in crossed[together[0]].items()}
         yield Bundle(counts, len(together) * min(family.rate_shares[crossing] for crossing in together))
+
+
+def links_ns(shape: Shape, sent: Mapping[Pair, float]) -> float:
+    """How long the busiest links between switches are with what hosts on one T0 send to those on another one, in bytes
+    of payload; 0 without any."""
+    family, line = shape.family, line_rate(shape)
+    return max(
+        (
+            sum(sent[pair] * ways / len(family.ways_of(*pair)) for pair, ways in bundle.ways.items()) / bundle.rate
+            for bundle in bundles(family, sent)
+        ),
+        default=0.0,
+    ) * (1e9 / line)
 
 
 def _weight(demands: Mapping[str, Demand], parts: Mapping[str, float], growing: Collection[str]) -> float:

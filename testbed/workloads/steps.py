@@ -6,14 +6,16 @@ all of its groups at once. The programs hold two steps, an even and an odd one, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 from mrc_testbed.hosts.blocks import PERIOD
 from mrc_testbed.testbed.workloads.all_to_all import AllToAll
 from mrc_testbed.testbed.workloads.collective import Collective, Group, Terms
+from mrc_testbed.testbed.workloads.fairness import Pair, links_ns, pair_of
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.testbed.workloads.pipeline import Pipeline
 from mrc_testbed.testbed.workloads.ring import Ring
@@ -56,6 +58,15 @@ class Together:
     """Parts that start together; the step continues when all are done."""
 
     parts: tuple[Compute | Exchange, ...]
+
+
+class PartTimes(NamedTuple):
+    """Of a part of a step. `busy_ns`: how long a host's ports are busy; `behind_ns`: how much longer links between
+    switches are, which the part takes too."""
+
+    duration_ns: float
+    busy_ns: float
+    behind_ns: float
 
 
 StepAction = Compute | Exchange | Together
@@ -189,27 +200,22 @@ class StepJob:
 
     def parts_ns(self, shape: Shape) -> Iterator[float]:
         """Clean duration of each part of a step."""
-        yield from (duration for duration, _ in self._clean_parts(shape))
+        return (part.duration_ns + part.behind_ns for part in self.clean_parts(shape))
 
     def most_busy(self, shape: Shape) -> float:
-        """The share of line rate at which a rank sends in the part of a step that asks for most of it."""
-        return max((busy / duration for duration, busy in self._clean_parts(shape) if duration), default=0.0)
+        """The share of line rate at which a rank sends in the part of a step that asks for most of it, where no links
+        between switches keep it from that."""
+        parts = (part for part in self.clean_parts(shape) if part.duration_ns)
+        return max((part.busy_ns / part.duration_ns for part in parts), default=0.0)
 
-    def _clean_parts(self, shape: Shape) -> Iterator[tuple[float, float]]:
-        """Duration of each part, and busy time of the ports in it."""
+    def clean_parts(self, shape: Shape) -> Iterator[PartTimes]:
+        """Clean times of each part of a step."""
         of_exchanges = iter(self.collectives)
-
-        def clean(part: Compute | Exchange) -> tuple[float, float]:
-            if isinstance(part, Compute):
-                return part.ns, 0
-            one = next(of_exchanges)[0]
-            return one.clean_ns(shape), one.busy_ns(shape)
-
         for part in self.parts:
-            figures = [clean(one) for one in (part.parts if isinstance(part, Together) else (part,))]
-            busy_ns = sum(busy for _, busy in figures)
-            # Side by side the longest decides, unless all of them together have more to send than fits into its time.
-            yield max(*(duration for duration, _ in figures), busy_ns), busy_ns
+            each = part.parts if isinstance(part, Together) else (part,)
+            groups = [next(of_exchanges) for one in each if isinstance(one, Exchange)]
+            computing = [one.ns for one in each if isinstance(one, Compute)]
+            yield _clean_times(shape, computing, groups)
 
     def earliest_step_ns(self, shape: Shape) -> float:
         """From the moment at which the last rank begins a step until the last one ends it: never sooner."""
@@ -228,6 +234,18 @@ class StepJob:
     def clean_ns(self, shape: Shape) -> int:
         """Clean duration of the job."""
         return self.total_steps * self.step_ns(shape)
+
+
+def _clean_times(shape: Shape, computing: Sequence[int], exchanges: Sequence[Sequence[Collective]]) -> PartTimes:
+    """Of what begins together. The groups of an exchange are alike."""
+    busy_ns = sum(groups[0].busy_ns(shape) for groups in exchanges)
+    sent: dict[Pair, float] = {}
+    for src, dst, count in (each for groups in exchanges for one in groups for each in one.traffic()):
+        if pair := pair_of(shape, src, dst):
+            sent[pair] = sent.get(pair, 0.0) + count
+    # The longest decides, unless all of them together have more to send than fits into its time.
+    longest_ns = max(*computing, *(groups[0].clean_ns(shape) for groups in exchanges), busy_ns)
+    return PartTimes(longest_ns, busy_ns, max(0.0, links_ns(shape, sent) - busy_ns) if exchanges else 0.0)
 
 
 def _of_rank(groups: list[Collective], rank: int, step: int) -> list[JsonOperation]:
