@@ -15,7 +15,7 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, port_ns
 from mrc_testbed.testbed.workloads.fairness import line_rate
-from mrc_testbed.testbed.workloads.steps import Compute, Exchange, StepAction
+from mrc_testbed.testbed.workloads.steps import Compute, Exchange, PartTimes, StepAction
 from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import plural, rate_text, time_text
@@ -80,10 +80,17 @@ def _sent(shape: Shape, size: int, links: float) -> str:
 def _job(job: NamedJob, shape: Shape) -> Iterator[str]:
     steps = job.steps(shape)
     yield _row("step", time_text(steps.step_ns(shape)), f"of {job.name}, all of its parts:")
-    for part, duration_ns in zip(steps.parts, steps.parts_ns(shape), strict=True):
-        yield f"  {_row(_words(part), time_text(duration_ns), _formula(part, dict(steps.axes), len(steps.hosts)))}"
+    for part, times in zip(steps.parts, steps.clean_parts(shape), strict=True):
+        formula = _formula(part, dict(steps.axes), len(steps.hosts)) + _behind(times)
+        yield f"  {_row(_words(part), time_text(times.duration_ns + times.behind_ns), formula)}"
     if any(exchange.collective.formula for exchange in steps.exchanges):
         yield f"  {_transfer(shape.family)}"
+
+
+def _behind(times: PartTimes) -> str:
+    """What links between switches that carry less than the hosts send add; empty where they carry it."""
+    more = time_text(times.behind_ns)
+    return f", and {more} more: links between switches take that much longer than ports" if times.behind_ns else ""
 
 
 def _transfer(family: Family) -> str:
