@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
-from mrc_testbed.topos.graph import Family, SwitchPlace
+from mrc_testbed.topos.bundles import Pair, bundles, busiest
 from mrc_testbed.topos.shape import Shape
-
-Pair = tuple[int, int]
-"""Two T0s, by number: where flows come from and where they go to."""
-Crossing = tuple[SwitchPlace, SwitchPlace]
-"""A link between switches in one of its directions."""
 
 
 class Demand(NamedTuple):
@@ -30,14 +23,6 @@ class Bottleneck(NamedTuple):
 
     room: float
     parts: Mapping[str, float]
-
-
-class Bundle(NamedTuple):
-    """Links of a plane that the same ways cross, so they are loaded alike. `ways`: by pair of T0s, how often its ways
-    cross any of them; `rate`: of all, at that of the slowest, in shares of the port rate."""
-
-    ways: Mapping[Pair, int]
-    rate: float
 
 
 def line_rate(shape: Shape) -> float:
@@ -85,9 +70,7 @@ def _of_links(shape: Shape, line: float, demands: Mapping[str, Demand]) -> Itera
         if pair := pair_of(shape, demand.src, demand.dst):
             between.setdefault(pair, []).append(name)
     for bundle in bundles(family, between):
-        parts = {
-            name: ways / len(family.ways_of(*pair)) for pair, ways in bundle.ways.items() for name in between[pair]
-        }
+        parts = {name: part for pair, part in bundle.parts.items() for name in between[pair]}
         yield Bottleneck(line * bundle.rate, parts)
 
 
@@ -97,32 +80,10 @@ def pair_of(shape: Shape, src: int, dst: int) -> Pair | None:
     return (family.t0_of(src), family.t0_of(dst)) if max(src, dst) < family.hosts else None
 
 
-def bundles(family: Family, pairs: Collection[Pair]) -> Iterator[Bundle]:
-    """The links that ways between these T0s cross, those together that the same ways cross."""
-    crossed: dict[Crossing, Counter[Pair]] = {}
-    for pair in pairs:
-        for way in family.ways_of(*pair):
-            for crossing in pairwise(way):
-                crossed.setdefault(crossing, Counter())[pair] += 1
-    alike: dict[frozenset[tuple[Pair, int]], list[Crossing]] = {}
-    for crossing, ways in crossed.items():
-        alike.setdefault(frozenset(ways.items()), []).append(crossing)
-    for together in alike.values():
-        counts = {pair: len(together) * ways for pair, ways in crossed[together[0]].items()}
-        yield Bundle(counts, len(together) * min(family.rate_shares[crossing] for crossing in together))
-
-
 def links_ns(shape: Shape, sent: Mapping[Pair, float]) -> float:
     """How long the busiest links between switches are with what hosts on one T0 send to those on another one, in bytes
     of payload; 0 without any."""
-    family, line = shape.family, line_rate(shape)
-    return max(
-        (
-            sum(sent[pair] * ways / len(family.ways_of(*pair)) for pair, ways in bundle.ways.items()) / bundle.rate
-            for bundle in bundles(family, sent)
-        ),
-        default=0.0,
-    ) * (1e9 / line)
+    return busiest(shape.family, sent) * (1e9 / line_rate(shape))
 
 
 def _weight(demands: Mapping[str, Demand], parts: Mapping[str, float], growing: Collection[str]) -> float:

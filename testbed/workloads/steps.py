@@ -15,11 +15,12 @@ from typing import NamedTuple
 from mrc_testbed.hosts.blocks import PERIOD
 from mrc_testbed.testbed.workloads.all_to_all import AllToAll
 from mrc_testbed.testbed.workloads.collective import Collective, Group, Terms
-from mrc_testbed.testbed.workloads.fairness import Pair, links_ns, pair_of
+from mrc_testbed.testbed.workloads.fairness import links_ns, pair_of
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.testbed.workloads.pipeline import Pipeline
 from mrc_testbed.testbed.workloads.ring import Ring
 from mrc_testbed.testbed.workloads.sendrecv import SendRecv
+from mrc_testbed.topos.bundles import Pair
 from mrc_testbed.topos.shape import Shape
 
 COLLECTIVES: Mapping[str, type[Collective]] = {one.kind: one for one in (Ring, SendRecv, AllToAll, Pipeline)}

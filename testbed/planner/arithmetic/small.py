@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 
 from mrc_testbed.testbed.errors import UsageError
@@ -12,6 +14,7 @@ from mrc_testbed.testbed.planner.arithmetic.clos import Clos
 from mrc_testbed.testbed.planner.arithmetic.design import Design
 from mrc_testbed.testbed.planner.arithmetic.question import tiers_words
 from mrc_testbed.topos.budget import suggest, suited_rtt_ns, usual_capacity
+from mrc_testbed.topos.bundles import busiest
 from mrc_testbed.topos.cost import STANDARD_COST
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
@@ -179,8 +182,12 @@ class SmallFabric:
     @property
     def job(self) -> list[str]:
         """Its ring goes from one side to the other at every step, so that all its data cross the top tier."""
+        return [f"h{host}" for host in self._ranks]
+
+    @property
+    def _ranks(self) -> list[int]:
         below = self.hosts_a_side
-        return [f"h{number + side * below}" for number in range(self.job_pairs) for side in range(SIDES)]
+        return [number + side * below for number in range(self.job_pairs) for side in range(SIDES)]
 
     @cached_property
     def step_s(self) -> float:
@@ -192,7 +199,15 @@ class SmallFabric:
         least_s = (shape.header_bytes + 1) * 8 / shape.port_rate_bps
         further = self.plan.clos.longest_path
         answer_s = shape.rtt_ns / 2e9 + (further + 1 / shape.planes) * least_s
-        return COMPUTE_MS / 1e3 + phases * (wire_s + shape.rtt_ns / 2e9 + further * packet_s) + answer_s
+        phase_s = wire_s + shape.rtt_ns / 2e9 + further * packet_s + self._behind * wire_s
+        return COMPUTE_MS / 1e3 + phases * phase_s + answer_s
+
+    @property
+    def _behind(self) -> float:
+        """How much longer the busiest links between switches are with a phase of the ring than a host's ports, over
+        the time of those."""
+        ends = [self.family.t0_of(host) for host in self._ranks]
+        return max(0.0, busiest(self.family, Counter(pairwise([*ends, ends[0]]))) - 1)
 
     @property
     def fall_s(self) -> float:
