@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import threading
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from calls import Call
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
@@ -95,10 +101,67 @@ def test_the_command_writes_it_beside_the_run(record: RunRecord, call: Call) -> 
     written = record.folder / "perfetto.json"
     assert (ended.status, ended.out.strip()) == (0, str(written))
     assert written.stat().st_size < MOST_BYTES
-    assert json.loads(call("export", str(record.folder), "--file", "-").out)["displayTimeUnit"] == "ms"
+    assert (
+        json.loads(call("export", str(record.folder), "--to", "perfetto", "--file", "-").out)["displayTimeUnit"] == "ms"
+    )
 
 
 def test_a_file_that_cannot_be_written_is_named(record: RunRecord, call: Call, tmp_path: Path) -> None:
-    ended = call("export", str(record.folder), "--file", str(tmp_path / "no" / "such.json"))
+    ended = call("export", str(record.folder), "--to", "perfetto", "--file", str(tmp_path / "no" / "such.json"))
     assert ended.status == 2
     assert "such.json" in ended.err
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Takes traces, and reads them by the protobufs of OTLP."""
+
+    taken: ClassVar[list[ExportTraceServiceRequest]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        self.taken.append(ExportTraceServiceRequest.FromString(body))
+        self.send_response(200 if self.path == "/v1/traces" else 400)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def receiver() -> Iterator[str]:
+    Receiver.taken.clear()
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_trace_is_taken_and_read_by_the_protobufs(record: RunRecord, call: Call, receiver: str) -> None:
+    for _ in range(2):
+        ended = call("export", str(record.folder), "--otlp", f"{receiver}/v1/traces")
+        assert ended.status == 0, ended.err
+    first, again = Receiver.taken
+    assert first == again, "the same run is the same trace"
+    (resource,) = first.resource_spans
+    assert "mrc-testbed" in {each.value.string_value for each in resource.resource.attributes}
+    spans = [span for scope in resource.scope_spans for span in scope.spans]
+    (root,) = (span for span in spans if not span.parent_span_id)
+    assert root.name == record.folder.name
+    assert root.status.code == Status.STATUS_CODE_OK
+    assert len(root.events) == min(128, len(timeline(record).moments))
+    assert all(span.parent_span_id == root.span_id for span in spans if span is not root)
+    assert {"step 0", "switch-reboot p1-t1-1", "run"} <= {span.name for span in spans}
+    assert all(root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
+    wall_ns = record.environment["clocks"]["wall_ns"]
+    assert root.start_time_unix_nano >= wall_ns
+
+
+def test_a_receiver_that_refuses_or_is_none_is_named(record: RunRecord, call: Call, receiver: str) -> None:
+    refused = call("export", str(record.folder), "--otlp", f"{receiver}/elsewhere")
+    assert refused.status != 0
+    assert f"--otlp {receiver}/elsewhere: the trace was not taken" in refused.err
+    assert "such as" in refused.err or "is an OTLP receiver" in refused.err
+    nothing = call("export", str(record.folder), "--otlp", "collector:4318")
+    assert (nothing.status, "write for example" in nothing.err) == (2, True)
+    assert call("export", str(record.folder)).status == 2
