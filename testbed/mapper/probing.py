@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable
-from mrc_testbed.topos.plan import Link, Plan
+from mrc_testbed.topos.nodes import Link
+from mrc_testbed.topos.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,8 @@ def test_a_protocol_imports_of_hosts_only_itself_and_what_is_shared(room: str) -
 def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:
     """What another package happens to bring is not there for ever."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    entries = [*project["dependencies"], *project["optional-dependencies"]["sweep"]]
+    extras = project["optional-dependencies"]
+    entries = [*project["dependencies"], *extras["sweep"], *extras["otel"]]
     declared = {_plain(re.split(r"[^\w.-]", entry, maxsplit=1)[0]) for entry in entries}
     makers = packages_distributions()
 
