@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
@@ -18,6 +18,9 @@ from mrc_testbed.topos.graph import Cable, SwitchPlace, Way
 from mrc_testbed.topos.nodes import FIRST_IFINDEX, Host, Interface, Link, Path, Switch
 from mrc_testbed.topos.routes import Carries, Routing
 from mrc_testbed.topos.shape import Shape
+
+_ADDRESSES = 1 << 16
+"""Of each kind that are remembered: hosts of one T0 send to the same ones, and are asked one after the other."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,6 @@ class Plan:
     """What BGP carries, where it is spoken."""
     talking: frozenset[tuple[int, int]] | None = None
     """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
-    _outers: dict[tuple[int, int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
-    _inners: dict[tuple[int, int, int], str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def learns(self) -> bool:
@@ -129,15 +130,8 @@ class Plan:
 
     def _path(self, src: Host, dst: Host, plane: int, number: int, way: Way) -> Path:
         path_id = usid.PathId(plane, number)
-        inner_key = (dst.index, plane, number)
-        inner = self._inners.get(inner_key)
-        if inner is None:
-            inner = self._inners[inner_key] = usid.inner_address(dst.index, path_id)
-        outer_key = (src.group, dst.index, plane, number)
-        outer = self._outers.get(outer_key)
-        if outer is None:
-            outer = self._outers[outer_key] = usid.outer_address(usid.Segments(plane, way, dst.downlink))
-        return Path(path_id, way, inner, outer)
+        outer = _outer_address(plane, way, dst.downlink)
+        return Path(path_id, way, _inner_address(dst.index, path_id), outer)
 
     def switches_on_path(self, src: Host, dst: Host, path: usid.PathId) -> list[str]:
         """Names of the switches on a packet's way, in order. Raises IndexError for a path that is none."""
@@ -178,6 +172,19 @@ class Plan:
         """The same fabric with encap routes between these hosts alone: their number grows with the square of hosts."""
         return replace(self, talking=frozenset(pair for a, b in pairs for pair in ((a, b), (b, a))))
 
+    def peers_of(self, host: Host) -> list[Host]:
+        """The hosts that it has paths to, where the sender chooses them."""
+        if self.talking is None:
+            return [other for other in self.hosts if other is not host]
+        return self._peers.get(host.index, [])
+
+    @cached_property
+    def _peers(self) -> dict[int, list[Host]]:
+        found: dict[int, list[Host]] = {}
+        for src, dst in sorted(self.talking or ()):
+            found.setdefault(src, []).append(self.hosts[dst])
+        return found
+
     def next_places(self, place: SwitchPlace) -> dict[int, tuple[SwitchPlace, ...]]:
         """By T0 group, the switches that come next on the shortest ways from this one, in the order of its ports: what
         it hashes over. A group that no way over it leads to is left out."""
@@ -208,6 +215,16 @@ class Plan:
 def _shortest(hops: dict[SwitchPlace, int], beside: Iterable[SwitchPlace]) -> tuple[SwitchPlace, ...]:
     least = min(hops.values())
     return tuple(place for place in beside if hops.get(place) == least)
+
+
+@lru_cache(maxsize=_ADDRESSES)
+def _inner_address(host: int, path: usid.PathId) -> str:
+    return usid.inner_address(host, path)
+
+
+@lru_cache(maxsize=_ADDRESSES)
+def _outer_address(plane: int, way: Way, downlink: int) -> str:
+    return usid.outer_address(usid.Segments(plane, way, downlink))
 
 
 def build_plan(

@@ -91,9 +91,8 @@ def _host_routes(plan: Plan, host: Host) -> Iterator[Route]:
         own_usid = usid.usid(usid.TIER_HOST, switch.plane, host.downlink)
         yield Route(RouteKind.VIA, usid.locator(switch.usid), own.name, peer.link_local)
         yield Route(RouteKind.DT6, usid.locator(own_usid), SID_DEVICE)
-    for dst in plan.hosts:
-        if dst is not host and (plan.talking is None or (host.index, dst.index) in plan.talking):
-            paths = plan.paths(host, dst)
-            yield Route(RouteKind.ENCAP, f"{dst.address}/128", SID_DEVICE, paths[0].outer)
-            for path in paths:
-                yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
+    for dst in plan.peers_of(host):
+        paths = plan.paths(host, dst)
+        yield Route(RouteKind.ENCAP, f"{dst.address}/128", SID_DEVICE, paths[0].outer)
+        for path in paths:
+            yield Route(RouteKind.ENCAP, f"{path.inner}/128", SID_DEVICE, path.outer)
