@@ -27,8 +27,8 @@ NIC_QUEUE_PACKETS = 4096
 class BgpOptions:
     """BGP between switches. `routes`: what a T0 announces, each of its hosts or their whole group.
 
-    `t1_as`: all T1 of a plane are one autonomous system, so that no route leads through two of them, or each is its
-    own.
+    `t1_as`: the T1s of a plane, or of a pod where T2s join pods, are one autonomous system, and so are all T2s, so that
+    no route leads through two of them; or each switch is its own (`mrc_testbed.testbed.fabric.bgp.systems`).
 
     `hold_s`: silence after which a neighbour is taken for dead; it is told that this one lives every `keepalive_s`.
     With BFD it is `bfd_multiplier` intervals instead. Interval 0: without BFD.

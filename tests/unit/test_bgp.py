@@ -15,8 +15,9 @@ from test_scenario_transport import text
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import readback
 from mrc_testbed.testbed.fabric.bgp import config
-from mrc_testbed.testbed.fabric.bgp.config import autonomous_system, bgpd_text, start_script, zebra_text
+from mrc_testbed.testbed.fabric.bgp.config import bgpd_text, start_script, zebra_text
 from mrc_testbed.testbed.fabric.bgp.learned import learned_routes
+from mrc_testbed.testbed.fabric.bgp.systems import autonomous_systems
 from mrc_testbed.testbed.fabric.bgp.watch import _count
 from mrc_testbed.testbed.fabric.capabilities import FRR, HASH_SEED, KERNEL_DELAY, MULTIPATH, PORT_PROGRAM, Capability
 from mrc_testbed.testbed.fabric.commands import node_lines, port_address_lines, port_lines
@@ -118,14 +119,14 @@ def test_no_folder_of_the_machine_is_made(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_every_t0_is_an_autonomous_system_and_the_t1s_of_a_plane_are_one() -> None:
     plan = build_plan(clos2_shape(3, 4, 2, 1, 25_000_000, 0), Routing.BGP)
-    numbers = {switch.name: autonomous_system(switch, BgpOptions()) for switch in plan.switches}
+    numbers = autonomous_systems(plan, BgpOptions())
     assert len(set(numbers.values())) == 3 * (4 + 1)
     assert numbers["p1-t1-0"] == numbers["p1-t1-1"] != numbers["p2-t1-0"]
 
 
 def test_each_t1_may_be_an_autonomous_system_too() -> None:
     plan = build_plan(clos2_shape(3, 256, 2, 1, 25_000_000, 0), Routing.BGP)
-    numbers = {autonomous_system(switch, BgpOptions(t1_as="each")) for switch in plan.switches}
+    numbers = set(autonomous_systems(plan, BgpOptions(t1_as="each")).values())
     assert len(numbers) == len(plan.switches)
     assert max(numbers) <= 4_294_967_294  # RFC 6996
 

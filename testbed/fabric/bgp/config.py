@@ -1,8 +1,7 @@
 """Plan -> what FRR's daemons read, and the script that starts them on a switch. Pure.
 
-Each T0 is an autonomous system of its own. As a rule all T1 of a plane are one, so that no route goes through a third
-switch (RFC 7938, 5.2); else each is its own, and routes may go up and down again. Sessions are between the addresses of
-a link, over which a T0 announces its hosts; or each switch its uSID, where senders choose paths.
+Of which autonomous system each switch is, `systems.py` says. Sessions are between the addresses of a link, over which a
+T0 announces its hosts; or each switch its uSID, where senders choose paths.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
+from mrc_testbed.testbed.fabric.bgp.systems import autonomous_systems
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos import plain, usid
 from mrc_testbed.topos.nodes import Switch
@@ -21,11 +21,6 @@ FRR = "/usr/lib/frr"
 RUN_FOLDER = "/var/run/frr"
 SCRATCH_FOLDER = "/var/tmp/frr"
 """Where each daemon keeps a folder of its own, named by its process: those of several runs would meet there."""
-_FIRST_PRIVATE_AS = 4_200_000_000
-"""RFC 6996."""
-_PLANE_SHIFT = 16
-_FIRST_T1 = 1 << 12
-"""Behind the numbers of T0, where each T1 has its own."""
 _FIRST_ROUTER = IPv4Address("10.0.0.1")
 _MOST_NEXT_HOPS = 64
 _SOCKET_OF_ZEBRA = f"{RUN_FOLDER}/zserv.api"
@@ -34,14 +29,6 @@ _MORE_OPTIONS = {"zebra": " --v6-rr-semantics"}
 """zebra replaces a route of IPv6 in one step. Without this, and without next hops as objects of the kernel, it takes
 the old one away first, as old kernels needed it: packets that come in between meet no route. A switch loses none when
 next hops of a route come or go."""
-
-
-def autonomous_system(switch: Switch, bgp: BgpOptions) -> int:
-    """The number of a switch's autonomous system."""
-    number = switch.index + 1
-    if switch.tier:
-        number = _FIRST_T1 + switch.index if bgp.t1_as == "each" else 0
-    return _FIRST_PRIVATE_AS + (switch.plane << _PLANE_SHIFT) + number
 
 
 def zebra_text(switch: Switch) -> str:
@@ -65,14 +52,15 @@ def _neighbours(plan: Plan, switch: Switch) -> Iterator[tuple[str, Switch]]:
 
 
 def _router(plan: Plan, switch: Switch, bgp: BgpOptions) -> Iterator[str]:
-    yield f"router bgp {autonomous_system(switch, bgp)}"
+    systems = autonomous_systems(plan, bgp)
+    yield f"router bgp {systems[switch.name]}"
     yield f" bgp router-id {_FIRST_ROUTER + plan.switches.index(switch)}"
     yield " no bgp ebgp-requires-policy"
     yield " no bgp default ipv4-unicast"
     yield " bgp bestpath as-path multipath-relax"
     yield f" timers bgp {bgp.keepalive_s} {bgp.hold_s}"
     for address, other in _neighbours(plan, switch):
-        yield f" neighbor {address} remote-as {autonomous_system(other, bgp)}"
+        yield f" neighbor {address} remote-as {systems[other.name]}"
         yield f" neighbor {address} description {other.name}"
         yield f" neighbor {address} advertisement-interval 0"
         yield f" neighbor {address} timers connect 1"

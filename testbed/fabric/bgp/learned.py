@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from mrc_testbed.testbed.fabric.bgp.systems import autonomous_systems
 from mrc_testbed.testbed.switching.options import BgpOptions
 from mrc_testbed.topos import names, plain, usid
 from mrc_testbed.topos.nodes import Interface, Switch
@@ -14,17 +15,23 @@ from mrc_testbed.topos.routes import NextHop, Route, RouteKind
 def learned_routes(plan: Plan, node: str, bgp: BgpOptions, lost: Collection[str] = ()) -> Iterator[Route]:
     """The routes of a node that BGP finds, once it has found all. `lost`: links by name that carry nothing.
 
-    A switch reaches what another one of its plane announces by each neighbour that is nearer to it. Where all T1 are
-    one autonomous system, nothing goes through two of them, or from one to another.
+    A switch reaches what another one of its plane announces by each neighbour that is nearer to it. Nothing goes twice
+    through one autonomous system.
     """
     switch = plan.switch_by_name.get(node)
     if switch is None:
         return
+    systems = autonomous_systems(plan, bgp)
     for other in plan.switches:
-        if other.plane == switch.plane and other is not switch:
-            hops = tuple(_hops(plan, switch, _distances(plan, other, bgp, lost), lost))
-            for prefix in announced(plan, other, bgp, lost) if hops else ():
-                yield Route(RouteKind.MULTIPATH, prefix, "", hops=hops)
+        prefixes = list(announced(plan, other, bgp, lost)) if _are_two(switch, other) else []
+        hops = tuple(_hops(plan, switch, _distances(plan, other, systems, lost), lost)) if prefixes else ()
+        if hops:
+            yield from (Route(RouteKind.MULTIPATH, prefix, "", hops=hops) for prefix in prefixes)
+
+
+def _are_two(one: Switch, other: Switch) -> bool:
+    """Two switches of one plane."""
+    return one.plane == other.plane and one is not other
 
 
 def possible_routes(plan: Plan, node: str, bgp: BgpOptions) -> Iterator[Route]:
@@ -35,7 +42,7 @@ def possible_routes(plan: Plan, node: str, bgp: BgpOptions) -> Iterator[Route]:
         return
     hops = tuple(NextHop(peer.link_local, own.name) for own, peer in _sessions(plan, node, ()))
     for other in plan.switches:
-        if other.plane == switch.plane and other is not switch:
+        if _are_two(switch, other):
             yield from (Route(RouteKind.MULTIPATH, prefix, "", hops=hops) for prefix in announced(plan, other, bgp))
 
 
@@ -59,34 +66,27 @@ def _hops(plan: Plan, switch: Switch, distances: Mapping[str, int], lost: Collec
             yield NextHop(peer.link_local, own.name)
 
 
-def _distances(plan: Plan, end: Switch, bgp: BgpOptions, lost: Collection[str]) -> dict[str, int]:
+def _distances(plan: Plan, end: Switch, systems: Mapping[str, int], lost: Collection[str]) -> dict[str, int]:
     """From each switch that has a way to this one, the links on the shortest: on the way that a route travels, each
     switch takes it from the first who tells, and from who tells in the same number of systems.
 
-    A T1 refuses a route that went through its own autonomous system.
+    A switch refuses a route that went through its own system. Where it is told of several routes of the same length
+    they went through the same systems, in families whose ways go up and then down; else those of all count.
     """
-    found, here = {end.name: 0}, [end.name]
+    found, through, here = {end.name: 0}, {end.name: {systems[end.name]}}, [end.name]
     while here:
-        told = [
-            peer.node
-            for name in here
-            for _, peer in _sessions(plan, name, lost)
-            if peer.node not in found and not _loops(plan, peer.node, end, found[name], bgp)
-        ]
+        told: dict[str, set[int]] = {}
+        for name in here:
+            for _, peer in _sessions(plan, name, lost):
+                if peer.node not in found and systems[peer.node] not in through[name]:
+                    told.setdefault(peer.node, {systems[peer.node]}).update(through[name])
         found |= {name: found[here[0]] + 1 for name in told}
-        here = list(dict.fromkeys(told))
+        through |= told
+        here = list(told)
     return found
-
-
-def _loops(plan: Plan, node: str, end: Switch, links_before: int, bgp: BgpOptions) -> bool:
-    """True if a T1 would take a route that has been at one: one announced it, or it came over more than one link."""
-    taker = plan.switch_by_name[node]
-    return bgp.t1_as == "one" and taker.tier == 1 and (end.tier == 1 or links_before > 1)
 
 
 def _sessions(plan: Plan, node: str, lost: Collection[str]) -> Iterator[tuple[Interface, Interface]]:
     for own, peer in plan.ports[node]:
-        if plan.speaks_bgp(own, peer):
-            lower, upper = (own, peer) if plan.switch_by_name[node].tier == 0 else (peer, own)
-            if names.link_name(lower.node, upper.node) not in lost:
-                yield own, peer
+        if plan.speaks_bgp(own, peer) and plan.link_between(node, peer.node).name not in lost:
+            yield own, peer

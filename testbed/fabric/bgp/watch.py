@@ -1,4 +1,7 @@
-"""How complete the routes are that BGP has given the T0 switches, and each change of that with its time."""
+"""How complete the routes are that BGP has given the switches with a choice, and each change of that with its time.
+
+With two tiers those are the T0s; with more all but the highest, which hear of each T0 or pod from their own neighbours.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _UNUSED = {"dead", "linkdown"}
 
 
 class RouteChange(NamedTuple):
-    """A T0 has `next_hops` of the `of` that it has when nothing is broken."""
+    """A switch has `next_hops` of the `of` that it has when nothing is broken."""
 
     t_ns: int
     node: str
@@ -35,13 +38,15 @@ class RouteChange(NamedTuple):
 
 
 class RouteWatch:
-    """Hears of changes by a socket in each T0, which a loop may watch, and reads the routes again after each."""
+    """Hears of changes by a socket in each switch below the highest tier, which a loop may watch, and reads the routes
+    again after each."""
 
     def __init__(self, plan: Plan, options: FabricOptions, pids: Mapping[str, int]) -> None:
+        top = len(plan.shape.family.tiers) - 1
         self._all = {
             switch.name: sum(len(route.hops) for route in learned_routes(plan, switch.name, options.bgp))
             for switch in plan.switches
-            if switch.tier == 0
+            if switch.tier < max(top, 1)
         }
         self._pids = {node: pids[node] for node in self._all}
         self._held = dict.fromkeys(self._all, 0)
@@ -73,11 +78,11 @@ class RouteWatch:
 
     @property
     def complete(self) -> bool:
-        """True if every T0 has every next hop."""
+        """True if every one of them has every next hop."""
         return self._held == self._all
 
     def require(self) -> None:
-        """Raises FabricError naming the first T0 that lacks next hops."""
+        """Raises FabricError naming the first that lacks next hops."""
         for node, of in self._all.items():
             if self._held[node] != of:
                 lacks = f"BGP has given it {self._held[node]} of {of} next hops within {LIMIT_S} s"

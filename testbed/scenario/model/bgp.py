@@ -97,7 +97,7 @@ def _off_in_schema(schema: dict[str, Any]) -> None:
 
 
 class BgpSettings(Model):
-    """BGP between T0 and T1 switches."""
+    """BGP between switches."""
 
     hold: HoldTimers = Field(
         default_factory=HoldTimers, description="hold timers", examples=["{keepalive: 1s, hold: 3s}"]
@@ -118,7 +118,7 @@ class BgpSettings(Model):
     )
     t1_as: Literal["one", "each"] = Field(
         default="one",
-        description="autonomous systems of a plane's T1 switches: one for all, so no route is a detour, or one each",
+        description="autonomous systems above T0s: one for a pod's T1s and one for all T2s, so no detours, or one each",
         examples=["each"],
     )
 
