@@ -9,11 +9,12 @@ from pathlib import Path
 from mrc_testbed.testbed.terminal import say
 from mrc_testbed.testbed.wireview.capture import CaptureReader
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
-from mrc_testbed.testbed.wireview.line import HEADING, as_json, line
+from mrc_testbed.testbed.wireview.line import HEADING, as_json, hosts_of, line
 from mrc_testbed.testbed.wireview.packet import Packet, parse
 from mrc_testbed.testbed.wireview.record import OF_ANY_INTERFACE, Record
 from mrc_testbed.testbed.wireview.select import PacketFilter
 from mrc_testbed.testbed.wireview.summary import Summary
+from mrc_testbed.testbed.wireview.ways import WayCounts, ways_of
 
 _PLUGINS = "~/.local/lib/wireshark/plugins"
 
@@ -24,7 +25,8 @@ def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, f
     `machine`: JSON lines; `fields`: every header field by scapy, also of refused packets. Returns what is wrong
     with the file, and where; empty if nothing is. Raises UsageError for a file that is not a capture.
     """
-    capture, summary = CaptureReader(path), Summary()
+    capture, summary, ways = CaptureReader(path), Summary(), ways_of(path)
+    counts = WayCounts(ways) if ways else None
     if capture.comment and not machine and limit != 0:
         say(f"{_as_lines(capture.comment)}\n")
     begin_ns: int | None = None
@@ -34,17 +36,19 @@ def decode(path: Path, wanted: PacketFilter, limit: int | None, machine: bool, f
         if packet not in wanted:
             continue
         summary.add(packet)
+        if counts:
+            counts.add(packet, *hosts_of(packet))
         if limit is not None and printed >= limit:
             continue
         if not printed and not machine:
             say(HEADING)
         printed += 1
-        say(as_json(packet, record.comments) if machine else line(packet, begin_ns))
+        say(as_json(packet, record.comments, ways) if machine else line(packet, begin_ns))
         if not machine:
             _say_all(record.comments)
         if fields and not machine:
             say(_all_fields(packet.frame))
-    _finish(capture, summary, printed, machine)
+    _finish(capture, summary, counts, printed, machine)
     return capture.damage
 
 
@@ -79,7 +83,7 @@ def _packets(capture: CaptureReader, summary: Summary, show_refused: bool) -> It
                 say(f"not read: {reason}\n{_all_fields(frame)}")
 
 
-def _finish(capture: CaptureReader, summary: Summary, printed: int, machine: bool) -> None:
+def _finish(capture: CaptureReader, summary: Summary, counts: WayCounts | None, printed: int, machine: bool) -> None:
     if machine:
         about = {"damage": capture.damage} | ({"comment": capture.comment} if capture.comment else {})
         say(json.dumps({"summary": summary.as_dict() | about}))
@@ -87,7 +91,7 @@ def _finish(capture: CaptureReader, summary: Summary, printed: int, machine: boo
     hidden = summary.types.total() - printed
     if printed:
         say(f"... and {hidden} more\n" if hidden else "")
-    say("\n".join(summary.lines()))
+    say("\n".join([*summary.lines(), *(counts.lines() if counts else ())]))
     if capture.damage:
         say(f"the file is damaged: {capture.damage}")
 

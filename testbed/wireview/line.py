@@ -10,6 +10,7 @@ from mrc_testbed.hosts.rc.wire import SYNDROME_NAK_SEQUENCE
 from mrc_testbed.testbed.wireview.names import RC_SYNDROMES, address_name, class_name, still_to_go
 from mrc_testbed.testbed.wireview.packet import FieldValues, Packet
 from mrc_testbed.testbed.wireview.runs import runs, runs_text
+from mrc_testbed.testbed.wireview.ways import Ways
 
 HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'packet':<17} what it says"
 
@@ -30,17 +31,25 @@ def line(packet: Packet, begin_ns: int) -> str:
     return f"{text}  > {' '.join(left)}" if left else text
 
 
-def as_json(packet: Packet, comments: Sequence[str]) -> str:
-    """For programs: addresses as host names, times in ns as in the file, ranges as pairs, all header values."""
+def hosts_of(packet: Packet) -> tuple[str, str]:
+    """Its sender and its receiver."""
+    return address_name(packet.frame.source), address_name(packet.frame.destination)
+
+
+def as_json(packet: Packet, comments: Sequence[str], ways: Ways | None = None) -> str:
+    """For programs: addresses as host names, times in ns as in the file, ranges as pairs, all header values. `ways`: of
+    the fabric, where they are known."""
     frame = packet.frame
+    ends = hosts_of(packet)
     about: dict[str, Any] = {
         "time_ns": frame.time_ns,
-        "from": address_name(frame.source),
-        "to": address_name(frame.destination),
+        "from": ends[0],
+        "to": ends[1],
         "still_to_go": still_to_go(frame.outer),
         "class": class_name(frame.traffic_class),
         "type": packet.kind,
         "ev": packet.ev,
+        **({"way": ways.way(packet, *ends)} if ways else {}),
         "not_captured_bytes": frame.cut,
         **({"marks": packet.marks} if packet.marks else {}),
         **({"comments": comments} if comments else {}),

@@ -19,6 +19,11 @@ from mrc_testbed.testbed.wireview.decode import decode, dissector_help, dissecto
 from mrc_testbed.testbed.wireview.runs import runs, runs_text
 from mrc_testbed.testbed.wireview.select import PacketFilter, selection
 from mrc_testbed.topos import usid
+from mrc_testbed.topos.export import plan_as_dict
+from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 from tests.captures import CONTROL_CLASS, THREE_TIERS, TRIMMED_CLASS, frame, pcap, pcapng
 from tests.vectors import VECTORS
 
@@ -165,6 +170,27 @@ def test_every_tier_that_is_still_to_go_is_named(tmp_path, capsys):
     assert [packet["ev"] for packet in shown] == ["1/7", "1/7"]
     assert shown[0]["still_to_go"] == ["p1-t0-0", "p1-t1-1", "p1-t2-3", "p1-t1-5", "p1-t0-7", "down1"]
     assert shown[1]["still_to_go"] == ["p1-t0-7", "down1"]
+
+
+def test_in_the_folder_of_a_run_of_three_tiers_the_switches_of_an_ev_are_named(tmp_path, capsys):
+    """h0 -> h5 on EV 1/3, past its first T0: the uSIDs that are left do not say where it was before."""
+    shape = Shape(2, Clos3(2, 2, 2, 4, 2), 25_000_000, 20_000_000)
+    plan = build_plan(shape)
+    (tmp_path / "plan.json").write_text(json.dumps(plan_as_dict(plan)))
+    (tmp_path / "pcap").mkdir()
+    path = next(one for one in plan.paths(plan.hosts[0], plan.hosts[5]) if one.id == usid.PathId(1, 3))
+    left = usid.container(usid.split_container(path.outer)[3:])
+    file = pcap(tmp_path / "pcap" / "t2.pcap", [frame(data_packet(9), outer=left, path=path.id)] * 2)
+    way = ["p1-t0-0", "p1-t1-1", "p1-t2-3", "p1-t1-3", "p1-t0-2"]
+    assert [packet["way"] for packet in json_of(capsys, file)[0]] == [way, way]
+    assert shown(capsys, file)[-1].split() == ["1/3", "2", *way]
+    hashed = pcap(tmp_path / "pcap" / "hashed.pcap", [frame(data_packet(9), outer=None, path=path.id)])
+    assert json_of(capsys, hashed)[0][0]["way"] == [], "an EV that switches hash names no way"
+    for family in ("", '"family": {"clos9": {}}', '"family": {"clos3": {"pods": 0}}'):
+        (tmp_path / "plan.json").write_text(f'{{"shape": {{{family}}}}}')
+        assert "way" not in json_of(capsys, file)[0][0]
+    (tmp_path / "plan.json").write_text(json.dumps(plan_as_dict(build_plan(clos2_shape(2, 2, 4, 4, 25_000_000, 0)))))
+    assert "way" not in json_of(capsys, file)[0][0], "over two tiers the EV says it"
 
 
 def test_ce_marks_show(tmp_path, capsys):
