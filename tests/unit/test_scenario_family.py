@@ -124,3 +124,27 @@ def test_a_plane_is_made_once() -> None:
     assert fabric.family is fabric.family
     with pytest.raises(ShapeError):
         _ = FabricSettings.model_validate({"t1": 300}).family
+
+
+def two_variants(tmp_path: Path, two: str) -> Path:
+    file = tmp_path / "s.yaml"
+    three = f"{{fabric.planes: 1, fabric.family: {{clos3: {POD}}}}}"
+    file.write_text(TEXT.format(fabric="{rtt: 20ms}") + f"variants:\n  three: {three}\n  two: {two}\n")
+    return file
+
+
+def test_variants_have_other_fabrics_of_the_same_hosts(tmp_path: Path) -> None:
+    cells = load_cells(two_variants(tmp_path, "{}"))
+    assert [cell.scenario.shape().planes for cell in cells] == [1, 4]
+    assert {cell.scenario.shape().hosts for cell in cells} == {8}
+
+
+def test_variants_of_other_hosts_are_refused(tmp_path: Path) -> None:
+    file = two_variants(tmp_path, "{fabric.family: {rail: {rails: 2, nodes: 2, spine: 1}}}")
+    with pytest.raises(
+        ScenarioError, match="two: has 4 hosts and three 8; variants are compared on the same"
+    ) as caught:
+        load_cells(file)
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [(7, "variants.two")]
+    with pytest.raises(ScenarioError, match=r"changes the size .* or give the variant a fabric\.family"):
+        load_cells(two_variants(tmp_path, "{fabric.planes: 1}"))

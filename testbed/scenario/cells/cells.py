@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -19,7 +19,7 @@ from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.variants import VariantSet
 from mrc_testbed.testbed.scenario.rules.company import Company
 from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, whole_value
-from mrc_testbed.testbed.scenario.text.source import Override, Source
+from mrc_testbed.testbed.scenario.text.source import Override, Source, dotted
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Transport
@@ -152,7 +152,23 @@ def _loaded(
                 found.setdefault(problem, []).append(settings)
     if found:
         raise ScenarioError([_in_cells(problem, ill, tried) for problem, ill in found.items()])
+    if variants and (wrong := list(dict.fromkeys(_other_hosts(cells, source, variants)))):
+        raise ScenarioError(wrong)
     return tuple(cells)
+
+
+def _other_hosts(cells: Sequence[Cell], source: Source, variants: VariantSet) -> Iterator[Problem]:
+    """Variants that have not the hosts of the first one in what is otherwise the same cell."""
+    first: dict[_Settings, tuple[str, int]] = {}
+    for cell in cells:
+        name = str(next(one.value for one in cell.settings if one.key == VARIANT))
+        hosts = cell.scenario.written_shape().hosts
+        other, wanted = first.setdefault(tuple(one for one in cell.settings if one.key != VARIANT), (name, hosts))
+        if hosts != wanted:
+            said = f"has {hosts} hosts and {other} {wanted}; variants are compared on the same hosts"
+            file, path = variants.source or source, (*variants.prefix, name)
+            place = file.key_position(path)
+            yield Problem(file.file, place.line, place.column, dotted(path), said)
 
 
 def _changes(

@@ -41,7 +41,7 @@ def folded_denials(denials: Iterable[Denial]) -> tuple[Denial, ...]:
 
 def folding_note(written: Shape) -> str:
     """`one plane with 4 x the rate (50 Mb/s a port); p3-t0-0 is p0-t0-0 here`."""
-    last = switch_name(written.planes - 1, 1 if written.t1 else 0, 0)
+    last = switch_name(written.planes - 1, len(written.family.tiers) - 1, 0)
     rate = rate_text(written.planes * written.port_rate_bps)
     renamed = f"; {last} is {fold(last)} here" if fold(last) != last else ""
     return f"one plane with {written.planes} x the rate, {rate} a port{renamed}"

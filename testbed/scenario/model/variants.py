@@ -29,6 +29,7 @@ CASES_EXAMPLE = "{near: {faults: [{at: 4s, link-down: p0-t0-0:p0-t1-2, for: 3s}]
 SETS = Path(__file__).with_name("sets")
 """The shipped sets, a file each."""
 SUFFIX = ".yaml"
+_FAMILY = "fabric.family"
 _SIZES = ("planes", "t0_groups", "t1", "hosts_per_t0")
 
 
@@ -38,7 +39,7 @@ def _changes(value: object) -> dict[str, Any]:
     for key in value:
         if not isinstance(key, str) or not all(key.split(".")):
             raise refuse(f"{key!r} is not a dotted key, such as roce.timeout", key=key)
-        if wrong := _no_change(key):
+        if wrong := _no_change(key, value):
             raise refuse(wrong, key=key)
     if clash := next(iter(overlapping(value)), None):
         raise refuse(f"{clash[1]} is a part of {clash[0]}; write one of them", key=clash[1])
@@ -51,12 +52,15 @@ def _variant_name(value: str) -> str:
     return value
 
 
-def _no_change(key: str) -> str:
+def _no_change(key: str, beside: Mapping[str, Any]) -> str:
     first, _, rest = key.partition(".")
     if first in FIXED:
         return f"{key} cannot vary: {FIXED[first]}"
-    if first == "fabric" and (not rest or rest in _SIZES):
-        return f"{key} changes the size of the fabric, and variants are compared on one; vary it by `matrix`"
+    if first == "fabric" and (not rest or (rest in _SIZES and _FAMILY not in beside)):
+        return (
+            f"{key} changes the size of the fabric, and variants are compared on the same hosts; vary it by `matrix`,"
+            f" or give the variant a {_FAMILY}"
+        )
     return ""
 
 
