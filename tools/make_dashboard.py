@@ -44,7 +44,7 @@ def panels() -> list[dict[str, Any]]:
     """In reading order."""
     chart, stat = "timeseries", "stat"
     lost = rate("mrc_host_lost_packets_total", "", "reason")
-    late = 'mrc_daemon_lateness_seconds{quantile="0.99"}'
+    late = 'mrc_daemon_lateness_seconds{stat="p99"}'
     busiest = f"topk(10, {rate('mrc_link_tx_bytes_total', SWITCHES, 'node, port')} * 8)"
     quantile = "histogram_quantile({}, sum by (le) (rate(mrc_step_duration_seconds_bucket[$__rate_interval])))"
     name = {"textMode": "name", "reduceOptions": {"calcs": ["lastNotNull"]}}

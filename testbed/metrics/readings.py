@@ -31,7 +31,7 @@ _COUNTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 """Family, counter of an endpoint, labels after the host. A transport without a counter has no such series."""
 _LOST = "lost_"
-_QUANTILES = {"p50_ns": "0.5", "p99_ns": "0.99", "max_ns": "1"}
+_LATENESS = {"p50_ns": "p50", "p99_ns": "p99", "max_ns": "max"}
 
 
 def readings(document: Document, places: Mapping[str, Sequence[str]], truth: bool = False) -> list[SeriesReading]:
@@ -70,9 +70,9 @@ def _of_hosts(document: Document) -> Iterator[SeriesReading]:
     for host, up in document["ports"].items():
         yield from (SeriesReading("mrc_port_up", (host, str(plane)), int(is_up)) for plane, is_up in enumerate(up))
     for host, late in document["lateness"].items():
-        for key, quantile in _QUANTILES.items():
+        for key, stat in _LATENESS.items():
             if key in late:
-                yield SeriesReading("mrc_daemon_lateness_seconds", (host, quantile), late[key] / 1e9)
+                yield SeriesReading("mrc_daemon_lateness_seconds", (host, stat), late[key] / 1e9)
 
 
 def _of_work(document: Document) -> Iterator[SeriesReading]:

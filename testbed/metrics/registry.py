@@ -107,7 +107,7 @@ def _of_hosts() -> Iterator[SeriesFamily]:
     stalled = "For how long a QP has delivered nothing, while it lasts."
     yield SeriesFamily("mrc_qp_stalled_seconds", _GAUGE, stalled, ("host", "qp", "peer"), "seconds", _EVENTS)
     late = "How late the timers of an endpoint were."
-    yield SeriesFamily("mrc_daemon_lateness_seconds", _GAUGE, late, ("host", "quantile"), "seconds", _EVENTS)
+    yield SeriesFamily("mrc_daemon_lateness_seconds", _GAUGE, late, ("host", "stat"), "seconds", _EVENTS)
 
 
 def _of_ports() -> Iterator[SeriesFamily]:
