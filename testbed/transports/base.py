@@ -180,9 +180,10 @@ class Transport(str):
 
     def may_cross(self, plan: Plan, src: Host, dst: Host, path: PathId) -> list[str]:
         """Names of the links that packets on an EV may cross: those of its path, or of all of its plane where switches
-        hash them to one."""
+        hash them to one. None for an EV that the fabric does not have, as a folder may name it."""
         if self.names_paths:
-            return plan.links_on_path(src, dst, path)
+            known = path.uplink < len(plan.ways(src, dst))
+            return plan.links_on_path(src, dst, path) if known else []
         ids = [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
         return list(dict.fromkeys(link for one in ids for link in plan.links_on_path(src, dst, one)))
 

@@ -10,7 +10,7 @@ from mrc_testbed.hosts.rc.wire import SYNDROME_NAK_SEQUENCE
 from mrc_testbed.testbed.wireview.names import RC_SYNDROMES, address_name, class_name, still_to_go
 from mrc_testbed.testbed.wireview.packet import FieldValues, Packet
 from mrc_testbed.testbed.wireview.runs import runs, runs_text
-from mrc_testbed.testbed.wireview.ways import Ways
+from mrc_testbed.testbed.wireview.ways import TierWays
 
 HEADING = f"{'time s':>11}  {'from':>4}    {'to':<4}  {'EV':<5} {'class':<11} {'packet':<17} what it says"
 
@@ -36,7 +36,7 @@ def hosts_of(packet: Packet) -> tuple[str, str]:
     return address_name(packet.frame.source), address_name(packet.frame.destination)
 
 
-def as_json(packet: Packet, comments: Sequence[str], ways: Ways | None = None) -> str:
+def as_json(packet: Packet, comments: Sequence[str], ways: TierWays | None = None) -> str:
     """For programs: addresses as host names, times in ns as in the file, ranges as pairs, all header values. `ways`: of
     the fabric, where they are known."""
     frame = packet.frame

@@ -22,7 +22,7 @@ _MOST_ROWS = 32
 
 
 @dataclass(frozen=True)
-class Ways:
+class TierWays:
     """The ways of a fabric, by the hosts at their ends."""
 
     family: Family
@@ -41,7 +41,7 @@ class Ways:
 class WayCounts:
     """How many packets took each way."""
 
-    def __init__(self, ways: Ways) -> None:
+    def __init__(self, ways: TierWays) -> None:
         self._ways = ways
         self._counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
 
@@ -62,7 +62,7 @@ class WayCounts:
             yield f"... and {len(self._counts) - _MOST_ROWS} more ways"
 
 
-def ways_of(capture: Path) -> Ways | None:
+def ways_of(capture: Path) -> TierWays | None:
     """Of the run in whose folder a capture is; None for another file, or where EVs say it by themselves."""
     try:
         shape = json.loads((capture.resolve().parent.parent / "plan.json").read_bytes())["shape"]
@@ -71,4 +71,4 @@ def ways_of(capture: Path) -> Ways | None:
         family = FAMILIES[word](**(keys | lists))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return Ways(family) if len(family.tiers) > _TOLD_BY_AN_EV else None
+    return TierWays(family) if len(family.tiers) > _TOLD_BY_AN_EV else None

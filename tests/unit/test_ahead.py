@@ -87,5 +87,5 @@ def test_a_kernel_carries_one_run_at_a_time() -> None:
 
 def test_a_browser_shows_one_run_at_a_time() -> None:
     refuse_jobs(cases(2), watched=False)
-    with pytest.raises(UsageError, match="leave --web out"):
+    with pytest.raises(UsageError, match="leave --web and --metrics out"):
         refuse_jobs(cases(2), watched=True)

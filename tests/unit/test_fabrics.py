@@ -22,7 +22,9 @@ def ran(folder: Path, name: str, *changes: str) -> FinishedRun:
 @pytest.mark.parametrize(("planes", "rate"), [(2, "25mbit"), (4, "12.5mbit"), (8, "6.25mbit")])
 @pytest.mark.nightly(keep=1)
 def test_a_host_keeps_all_planes_but_the_one_that_it_lost(planes: int, rate: str, tmp_path: Path) -> None:
-    done = ran(tmp_path, "dual-plane", f"fabric.planes={planes}", f"fabric.port_rate={rate}")
+    # At 6.25 Mb/s a plane holds 11 packets in 60 ms, the fewest whose shares are known.
+    changes = (f"fabric.planes={planes}", f"fabric.port_rate={rate}", f"fabric.rtt={60 if planes == 8 else 40}ms")
+    done = ran(tmp_path, "dual-plane", *changes)
     during, before = (done.metric(f"flow_goodput.min from {window}") for window in ("4s to 7s", "1s to 3s"))
     assert during / before == pytest.approx((planes - 1) / planes, abs=0.03)
 
@@ -30,9 +32,9 @@ def test_a_host_keeps_all_planes_but_the_one_that_it_lost(planes: int, rate: str
 @pytest.mark.parametrize("t1", [2, 4, 8])
 @pytest.mark.nightly
 def test_a_permutation_has_what_the_uplinks_of_its_hosts_carry(t1: int, tmp_path: Path) -> None:
-    done = ran(tmp_path, "oversubscribed", f"fabric.t1={t1}", "workload.0.permutation.for=5s")
+    done = ran(tmp_path, "oversubscribed", f"fabric.t1={t1}")
     line = load_scenario("fabrics/oversubscribed").shape().planes * 8e6 * 4096 / 4238 / 8
-    assert done.metric("flow_goodput.mean from 2s to 5s", "B/s") / line == pytest.approx(t1 / 8, rel=0.1)
+    assert done.metric("flow_goodput.mean from 2s to 10s", "B/s") / line == pytest.approx(t1 / 8, rel=0.1)
     assert done.metric("evs_retired") == 0
 
 
@@ -42,6 +44,6 @@ def test_rings_of_a_rail_need_no_t1(tmp_path: Path) -> None:
     assert done.metric("trims") == 0
     # 2 x 3/4 of 1 MiB at 12.1 Mb/s, and 6 one-way trips.
     assert done.metric("step_time.median", "s") == pytest.approx(1.04 + 6 * 0.04, rel=0.1)
-    counters = done.record.counters["ports"]
-    crossed = sum(each["in_data"] for node, ports in counters.items() if "-t1-" in node for each in ports.values())
-    assert crossed == 0
+    books = done.record.books
+    assert books is not None
+    assert sum(counts["in_data"] for (node, _), counts in books.ports.items() if "-t1-" in node) == 0

@@ -25,7 +25,7 @@ _CHOICE = family_choice(FAMILIES)
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PathEnds:
     """Two hosts, and a switch between their T0s that a path crosses, or their T0, in any plane."""
 
     source: int
@@ -55,7 +55,7 @@ class PathAddress(OfNoRun):
     word: ClassVar[str] = "path"
     path: Segments
     title: str
-    ends: Ends | None = None
+    ends: PathEnds | None = None
 
     @classmethod
     def read(cls, keys: Keys) -> PathAddress:
@@ -67,7 +67,7 @@ class PathAddress(OfNoRun):
         source, target = (_host_at(below, key, example) for key, example in (("from", "h0"), ("to", "h5")))
         via = below.text("via", "p1-t1-2", needed=True)
         plane, tier, index = parse_switch(via) or (0, -1, 0)
-        ends = Ends(source, target, SwitchPlace(tier, index))
+        ends = PathEnds(source, target, SwitchPlace(tier, index))
         family = _family(below, ends)
         below.refuse_others()
         path = ends.path(family, plane) if family else None
@@ -106,7 +106,7 @@ def _no_path(ways: int) -> str:
     return "must be a T1, or for two hosts of one T0 that switch, such as p1-t1-2; over three tiers a T2 between pods"
 
 
-def _family(keys: Keys, ends: Ends) -> Family | None:
+def _family(keys: Keys, ends: PathEnds) -> Family | None:
     """As `family` says, or two tiers with `hosts_per_t0`. None after a complaint."""
     written = keys.below("family", "{clos3: {pods: 2, t0: 2, t1: 2, t2: 4, hosts_per_t0: 2}}")
     if written is None:
