@@ -106,7 +106,7 @@ class Plane:
 def rounds_of(plane: Plane, rounds: int) -> dict[str, list[Talk]]:
     """Each event in each round."""
     fabric, found = plane.fabric, dict[str, list[Talk]]()
-    port = fabric.plan.link_by_name[f"p0-t0-{fabric.plan.shape.t0_groups - 1}:p0-t1-1"].far
+    port = fabric.plan.link_by_name[f"p0-t0-{fabric.plan.shape.family.tiers[0] - 1}:p0-t1-1"].far
     t1_ports = [own for own, _ in fabric.plan.ports["p0-t1-1"]]
     events: tuple[tuple[str, Callable[[], object], bool], ...] = (
         ("link cut", lambda: fabric.ports_down([port]), False),

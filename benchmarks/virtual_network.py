@@ -27,6 +27,7 @@ from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.plan import build_plan
 
 SHAPE = clos2_shape(planes=4, t0_groups=2, t1=8, hosts_per_t0=4, port_rate_bps=100_000_000_000, rtt_ns=10_000)
+T1S, BELOW = SHAPE.family.tiers[1], len(SHAPE.family.below[0])
 PACKET_NS = 340
 PER_SACK = 8
 HOPS = 4
@@ -39,7 +40,7 @@ class Sender:
         self._scheduler = scheduler
         self._burst, self._pause_ns = burst, pause_ns
         plan = fabric.plan
-        peer = plan.hosts[(host.index + SHAPE.hosts_per_t0) % SHAPE.hosts]
+        peer = plan.hosts[(host.index + BELOW) % SHAPE.hosts]
         self._ways = [(path.inner, PORT, path.id.flow_label, 0) for path in plan.paths(host, peer)]
         self.nic: Nic = fabric.attach(host.name, self._deliver, lambda plane, up: None)
         self._data = memoryview(bytes([bth.WRITE_MIDDLE]) + bytes(4096 + 39))
@@ -59,8 +60,8 @@ class Sender:
         for plane in range(SHAPE.planes):
             for _ in range(self._burst):
                 self._turn += 1
-                uplink = self._turn // max(self._burst // SHAPE.t1, 1) % SHAPE.t1
-                send(data, ways[plane * SHAPE.t1 + uplink], wire.CLASS_TRIMMABLE)
+                uplink = self._turn // max(self._burst // T1S, 1) % T1S
+                send(data, ways[plane * T1S + uplink], wire.CLASS_TRIMMABLE)
         self._scheduler.at(self._scheduler.now_ns + self._pause_ns, self.send)
 
 

@@ -61,21 +61,6 @@ class Shape:
         return self.family.hosts
 
     @property
-    def t0_groups(self) -> int:
-        """Number of T0s of a plane."""
-        return self.family.tiers[0]
-
-    @property
-    def t1(self) -> int:
-        """Number of T1s of a plane."""
-        return self.family.tiers[1] if len(self.family.tiers) > 1 else 0
-
-    @property
-    def hosts_per_t0(self) -> int:
-        """Number of hosts on the first T0."""
-        return len(self.family.below[0])
-
-    @property
     def switches(self) -> int:
         """Number of switches over all planes."""
         return self.planes * sum(self.family.tiers)

@@ -37,7 +37,7 @@ DEAD, SLOW = "p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-3"
 def came(fabric: Fabric) -> Counter[int]:
     """Data that came to each T1 of plane 0 from group 0."""
     counts = fabric.port_counts()
-    return Counter({t1: counts[f"p0-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.t1)})
+    return Counter({t1: counts[f"p0-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.family.tiers[1])})
 
 
 def drained(fabric: Fabric) -> None:
@@ -54,7 +54,7 @@ def shares(fabric: Fabric, seconds: float = 0.5) -> tuple[list[float], int]:
     flood(fabric, [flow(fabric, host, other, FIRST_PORT) for host, other in (("h0", "h2"), ("h1", "h3"))], seconds, 0)
     drained(fabric)
     found = came(fabric) - before
-    return [found[t1] / found.total() for t1 in range(SHAPE.t1)], found.total()
+    return [found[t1] / found.total() for t1 in range(SHAPE.family.tiers[1])], found.total()
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
@@ -82,7 +82,7 @@ def test_the_fall_of_a_port_of_its_own_costs_what_waits_there(options: FabricOpt
         shares(fabric, 0.8)
         falls.join()
         counts = fabric.port_counts()
-        entered = sum(counts["p0-t0-0", f"down{number}"].in_data for number in range(SHAPE.hosts_per_t0))
+        entered = sum(counts["p0-t0-0", f"down{number}"].in_data for number in range(len(SHAPE.family.below[0])))
         lost = entered - came(fabric).total()
         assert entered > 500
         assert lost <= MOST_LOST
@@ -119,7 +119,9 @@ def test_control_and_tcp_are_hashed_and_nothing_is_foretold(options: FabricOptio
         send(fabric, one, rc_packet(ACKNOWLEDGE, 1, 8), 40, CONTROL_CLASS)
         assert len(listener.take()) == 40
         counts = fabric.port_counts()
-        assert [counts[f"p0-t1-{t1}", "down0"].in_control for t1 in range(SHAPE.t1)].count(0) == SHAPE.t1 - 1
+        assert [counts[f"p0-t1-{t1}", "down0"].in_control for t1 in range(SHAPE.family.tiers[1])].count(
+            0
+        ) == SHAPE.family.tiers[1] - 1
         send(fabric, one, rc_packet(WRITE_MIDDLE, 1, 64), 80)
         assert len(listener.take()) == 80
         assert min(came(fabric).values()) >= 5

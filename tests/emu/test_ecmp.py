@@ -126,7 +126,7 @@ def test_the_kernel_foretells_the_uplink_of_every_flow(
     def body(fabric: Fabric) -> None:
         asked = [one._replace(protocol=protocol) for one in flows(fabric, "h0", "h2", FLOWS, plane=1)]
         foretold = fabric.predicted_uplinks(asked)
-        assert len(set(foretold)) == SHAPE.t1
+        assert len(set(foretold)) == SHAPE.family.tiers[1]
         went = [took(fabric, one, lambda one=one: act(fabric, one)) for one in asked]  # type: ignore[misc]
         assert [list(found) for found in went] == [[uplink] for uplink in foretold]
         assert fabric.predicted_uplinks([flow(fabric, "h0", "h1", FIRST_PORT)]) == [0]
@@ -234,7 +234,7 @@ def test_packets_to_a_host_that_is_cut_off_do_not_go_round(options: FabricOption
         for one in flows(fabric, "h0", "h2", 10):
             send(fabric, one, rc_packet(WRITE_ONLY, 1))
         wait_for(lambda: arrivals(fabric, 0).total() == 10, "ten packets", 2)
-        back = sum(fabric.port_counts()[f"p0-t1-{t1}", "down1"].in_data for t1 in range(SHAPE.t1))
+        back = sum(fabric.port_counts()[f"p0-t1-{t1}", "down1"].in_data for t1 in range(SHAPE.family.tiers[1]))
         assert back == 0
 
     with_ecmp(body, options)
@@ -382,7 +382,7 @@ def test_with_repath_the_flow_label_counts_and_nothing_is_foretold(options: Fabr
         used: Counter[int] = Counter()
         for label in range(1, 33):
             used += took(fabric, one, lambda label=label: labelled(fabric, one, label))  # type: ignore[misc]
-        assert len(used) == SHAPE.t1
+        assert len(used) == SHAPE.family.tiers[1]
         again = [took(fabric, one, lambda: labelled(fabric, one, 5)) for _ in range(8)]
         assert len({uplink for found in again for uplink in found}) == 1
 

@@ -299,10 +299,11 @@ SHAPES = st.builds(
 
 
 def frame_of(plan: Plan) -> dict[str, Any]:
-    shape = plan.shape
+    t0s, t1s = plan.shape.family.tiers
+    below = len(plan.shape.family.below[0])
     text = f"""
 name: drawn
-fabric: {{planes: {shape.planes}, t0_groups: {shape.t0_groups}, t1: {shape.t1}, hosts_per_t0: {shape.hosts_per_t0}}}
+fabric: {{planes: {plan.shape.planes}, t0_groups: {t0s}, t1: {t1s}, hosts_per_t0: {below}}}
 workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
 """
     model = LiveModel(load_scenario_text(text), plan)

@@ -53,7 +53,7 @@ def test_hosts_keep_their_rate_and_packets_their_size(shape: Shape) -> None:
     there = folded(shape)
     assert there.planes == 1
     assert there.fabric_pps == pytest.approx(shape.fabric_pps)
-    assert (there.hosts, there.t0_groups, there.t1) == (shape.hosts, shape.t0_groups, shape.t1)
+    assert (there.hosts, there.family) == (shape.hosts, shape.family)
     assert folded(there) == there
 
 

@@ -31,7 +31,7 @@ def test_plain_routes_lead_every_packet_to_its_host_over_every_choice(shape: Sha
     tables = {node: list(routes_of(plan, node)) for node in plan.node_names}
     for src, dst in permutations(plan.hosts, 2):
         for plane, address in plan.host_ports(dst):
-            for uplink in range(shape.t1 if src.group != dst.group else 1):
+            for uplink in range(shape.family.tiers[1] if src.group != dst.group else 1):
                 way = plan.links_on_path(src, dst, PathId(plane, uplink))
                 assert walked(plan, tables, src.name, address, uplink) == way
 

@@ -182,7 +182,7 @@ def test_paths_are_planes_times_uplinks(shape: Shape) -> None:
     plan = build_plan(shape)
     for src, dst in pairs(plan):
         found = [(path.id.plane, path.id.uplink) for path in plan.paths(src, dst)]
-        uplinks = shape.t1 if src.group != dst.group else 1
+        uplinks = shape.family.tiers[1] if src.group != dst.group else 1
         assert found == [(plane, uplink) for plane in range(shape.planes) for uplink in range(uplinks)]
 
 

@@ -47,7 +47,7 @@ def stage(looks: Looks | None = None, shape: Shape = SHAPE, seed: int = 1, **cha
 
 def send(one: Stage, sender: int, packets: int) -> None:
     """From a host of the first group to its like of the second, as fast as its port goes."""
-    flow = one.flow(f"h{sender}", f"h{sender + SHAPE.hosts_per_t0}", FIRST_PORT + sender)
+    flow = one.flow(f"h{sender}", f"h{sender + len(SHAPE.family.below[0])}", FIRST_PORT + sender)
     for number in range(packets):
         one.give(f"h{sender}", rc_packet(rc.WRITE_MIDDLE, number, PAYLOAD), one.destination(flow), rc.CLASS_DATA)
 
@@ -68,7 +68,7 @@ def flood(one: Stage, starts: list[int], packets: int) -> float:
     most = most_waiting(one, max(starts) + packets * PACKET_NS)
     one.run()
     for sender in range(len(starts)):
-        assert len(one.got[f"h{sender + SHAPE.hosts_per_t0}"]) == packets
+        assert len(one.got[f"h{sender + len(SHAPE.family.below[0])}"]) == packets
     assert not one.ledger().unexplained
     return most
 

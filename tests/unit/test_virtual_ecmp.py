@@ -63,12 +63,12 @@ def test_a_flow_takes_the_uplink_that_was_foretold() -> None:
         one = stage()
         flows = [one.flow("h0", "h2", FIRST_PORT + number, plane) for number in range(FLOWS)]
         foretold = one.fabric.predicted_uplinks(flows)
-        assert set(foretold) == set(range(SHAPE.t1))
+        assert set(foretold) == set(range(SHAPE.family.tiers[1]))
         for flow in flows:
             one.give("h0", rc_packet(rc.WRITE_ONLY, 1), one.destination(flow), rc.CLASS_DATA)
         one.run()
         counts = one.fabric.port_counts()
-        came = {t1: counts[f"p{plane}-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.t1)}
+        came = {t1: counts[f"p{plane}-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.family.tiers[1])}
         assert came == Counter(foretold)
         assert {got.source_port for got in one.got["h2"]} == {flow.source_port for flow in flows}
         assert not one.ledger().unexplained
@@ -115,7 +115,7 @@ def test_a_cut_near_the_sender_loses_nothing_and_a_far_one_what_is_hashed_there(
 
 def test_a_t0_without_uplinks_has_no_way_and_packets_end_there() -> None:
     one = stage()
-    ends = [one.plan.link_by_name[f"p0-t0-0:p0-t1-{t1}"].far for t1 in range(SHAPE.t1)]
+    ends = [one.plan.link_by_name[f"p0-t0-0:p0-t1-{t1}"].far for t1 in range(SHAPE.family.tiers[1])]
     one.fabric.ports_down(ends)
     flow = one.flow("h0", "h2")
     with pytest.raises(FabricError, match="p0-t0-0: find the way to h2: no uplink has carrier"):
@@ -123,7 +123,7 @@ def test_a_t0_without_uplinks_has_no_way_and_packets_end_there() -> None:
     one.give("h0", rc_packet(rc.WRITE_ONLY, 1), one.destination(flow), rc.CLASS_DATA)
     one.run()
     assert one.got["h2"] == []
-    assert not one.ledger(tuple(f"p0-t0-0:p0-t1-{t1}" for t1 in range(SHAPE.t1))).unexplained
+    assert not one.ledger(tuple(f"p0-t0-0:p0-t1-{t1}" for t1 in range(SHAPE.family.tiers[1]))).unexplained
 
 
 def test_packets_that_wait_in_the_nic_find_the_switch_as_it_is_when_they_come() -> None:
@@ -160,16 +160,16 @@ def test_with_repath_the_flow_label_counts_and_nothing_is_foretold() -> None:
         one.give("h0", rc_packet(rc.WRITE_ONLY, label), (port, (address, 4791, label, 0)), rc.CLASS_DATA)
     one.run()
     counts = one.fabric.port_counts()
-    assert all(counts[f"p0-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.t1))
+    assert all(counts[f"p0-t1-{t1}", "down0"].in_data for t1 in range(SHAPE.family.tiers[1]))
     assert [got.flow_label for got in one.got["h2"]] == list(range(1, 33))
 
 
-@pytest.mark.parametrize(("ecmp_hash", "used"), [("polarised", 1), ("independent", SHAPE.t1)])
+@pytest.mark.parametrize(("ecmp_hash", "used"), [("polarised", 1), ("independent", SHAPE.family.tiers[1])])
 def test_where_hosts_hash_with_the_seed_of_the_switches_a_port_of_theirs_means_one_uplink(
     ecmp_hash: str, used: int
 ) -> None:
     """The planes are as many as the uplinks, so a quarter of all hashes is a port, and the same quarter an uplink."""
-    shape = replace(SHAPE, planes=SHAPE.t1)
+    shape = replace(SHAPE, planes=SHAPE.family.tiers[1])
     options = replace(OPTIONS, hash_ports=True, hash_seed=5, ecmp_hash=ecmp_hash)  # type: ignore[arg-type]
     one = Stage(shape, options, routing=Routing.ECMP_STATIC)
     plan = one.fabric.plan
@@ -181,7 +181,7 @@ def test_where_hosts_hash_with_the_seed_of_the_switches_a_port_of_theirs_means_o
     one.run()
     counts = one.fabric.port_counts()
     for plane in range(shape.planes):
-        loads = [counts[f"p{plane}-t1-{t1}", "down0"].in_data for t1 in range(shape.t1)]
+        loads = [counts[f"p{plane}-t1-{t1}", "down0"].in_data for t1 in range(shape.family.tiers[1])]
         assert sum(load > 0 for load in loads) == used
         if used == 1:
             assert loads[plane], "the uplink with the number of the port"

@@ -38,7 +38,7 @@ def test_a_train_arrives_as_fast_as_its_slowest_link() -> None:
     assert times == [(4 + number) * PACKET_NS for number in range(10)]
 
 
-@pytest.mark.parametrize("number", range(SMALL.t1))
+@pytest.mark.parametrize("number", range(SMALL.family.tiers[1]))
 def test_every_path_goes_over_its_own_links(number: int) -> None:
     stage = Stage()
     hosts = stage.plan.host_by_name
@@ -60,8 +60,8 @@ def test_memory_does_not_grow_with_the_run() -> None:
 
     def burst() -> None:
         for number in range(50):
-            stage.nics["h0"].send(DATA, stage.to("h0", "h2", number % SMALL.t1), wire.CLASS_TRIMMABLE)
-            host.send(DATA[:52], stage.to("h2", "h0", number % SMALL.t1), bth.CLASS_CONTROL)
+            stage.nics["h0"].send(DATA, stage.to("h0", "h2", number % SMALL.family.tiers[1]), wire.CLASS_TRIMMABLE)
+            host.send(DATA[:52], stage.to("h2", "h0", number % SMALL.family.tiers[1]), bth.CLASS_CONTROL)
         stage.run()
         stage.got["h0"].clear()
         taken.append(tracemalloc.get_traced_memory()[0])
@@ -80,7 +80,9 @@ def test_a_host_that_forgets_its_ways_sends_as_before(routing: Routing, monkeypa
     def arrived() -> list[Got]:
         stage = Stage(routing=routing)
         plain = routing is Routing.ECMP_STATIC
-        ways = [stage.plain_to("h0", "h2", up) if plain else stage.to("h0", "h2", up) for up in range(SMALL.t1)]
+        ways = [
+            stage.plain_to("h0", "h2", up) if plain else stage.to("h0", "h2", up) for up in range(SMALL.family.tiers[1])
+        ]
         for _ in range(3):
             for way in (*ways, *reversed(ways)):
                 stage.give("h0", DATA, way, wire.CLASS_TRIMMABLE)
