@@ -17,13 +17,15 @@ from mrc_testbed.testbed.live.series_feed import entry_names, run_info
 from mrc_testbed.testbed.metrics.exposition import SeriesReading
 from mrc_testbed.testbed.metrics.readings import readings
 from mrc_testbed.testbed.metrics.series import RunSeries, final_document, port_labels
-from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain
 from mrc_testbed.testbed.rundir.tables import SAMPLES
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 METRICS_FILE = "metrics.om"
 _ROW_BYTES = 160
 """No row of samples.csv is longer: seven numbers and two names."""
+_ROWS_A_PORT = 4
+"""More rows than a moment has: a kernel has devices of its own beside the ports."""
 _BOOKED = {
     "mrc_switch_data_packets": "out_data",
     "mrc_switch_trimmed_through_packets": "out_trimmed_through",
@@ -46,7 +48,7 @@ def _document(record: RunRecord, verdict: Verdict | None) -> dict[str, Any]:
     _add_faults(series, record)
     _add_work(series, record)
     series.evs = _tiles(record).counts()
-    series.links = _last_samples(record.folder / SAMPLES.file)
+    series.links = _last_samples(record.folder / SAMPLES.file, sum(map(len, record.plan.ports.values())))
     for row in record.ports:
         series.hits[row.node, row.port] = (row.marked, row.trimmed, row.dropped, row.lost, row.corrupted)
     series.finals = {"switch_ports": list(_booked(record.books, record)), **final_document(verdict)}
@@ -104,22 +106,17 @@ def _tiles(record: RunRecord) -> EvTiles:
     return tiles
 
 
-def _last_samples(path: Path) -> list[list[Any]]:
-    """The rows of the last moment, without it. Only the end of the file is read: an hour has millions of rows."""
-    if not path.is_file():
+def _last_samples(path: Path, ports: int) -> list[list[Any]]:
+    """The rows of the last moment, without it. Only the end of the file is read: an hour has millions of rows. Raises
+    RecordError."""
+    if not path.exists():
         return []
-    rows: list[list[str]] = []
-    with path.open("rb") as file:
-        head = file.readline()
-        size, block = path.stat().st_size, _ROW_BYTES
-        while block < 2 * size:
-            block *= 64
-            file.seek(max(len(head), size - block))
-            cut = size - block > len(head)
-            lines = file.read().decode("ascii", "replace").splitlines()[cut:]
-            rows = [row for row in csv.reader(lines) if len(row) == len(SAMPLES.names)]
-            if rows and (not cut or rows[0][0] != rows[-1][0]):
-                break
+    with open_plain(path, MOST_TABLE_BYTES) as file:
+        at = max(0, path.stat().st_size - _ROWS_A_PORT * (ports + 1) * _ROW_BYTES)
+        file.seek(at)
+        whole = file.read().decode("ascii", "replace").split("\n")[:-1]  # a killed run may end in the middle of a row
+    lines = whole[1:]  # without the head, or what is cut
+    rows = [row for row in csv.reader(lines) if len(row) == len(SAMPLES.names)]
     try:
         return [[node, port, *map(int, counts)] for t_ns, node, port, *counts in rows if t_ns == rows[-1][0]]
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,12 @@ def iterate(value: Any) -> Iterator[str]:
 
 def test_nothing_of_this_machine_is_in_it() -> None:
     assert not [text for text in iterate(json.loads(DASHBOARD.read_text())) if text.startswith(("/", "http"))]
+
+
+def test_a_killed_run_ends_in_the_middle_of_a_row(folder: Path, series: Series, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    shutil.copytree(folder, killed)
+    samples = killed / "samples.csv"
+    samples.write_bytes(samples.read_bytes() + b"1,h0,port0,1,2,3,4,5,")
+    found = [one for one in recorded_readings(load_record(killed), None) if one.family.startswith("mrc_link_rx_bytes")]
+    assert len(found) == len(series["mrc_link_rx_bytes_total"])
