@@ -18,7 +18,7 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
         "shape": _shape(plan.shape),
         "hosts": [_host(plan, host) for host in plan.hosts],
         "switches": [_switch(switch) for switch in plan.switches],
-        "links": [_link(link) for link in plan.links],
+        "links": [_link(link, plan.shape.port_rate_bps) for link in plan.links],
         "paths_per_pair": _path_counts(plan.shape),
     }
 
@@ -37,7 +37,9 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 def _without_usual(keys: dict[str, Any]) -> dict[str, Any]:
     """Without the speeds of links where no key lowers them."""
-    return {key: value for key, value in keys.items() if value != FULL_SPEED}
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in keys.items() if value != FULL_SPEED
+    }
 
 
 def _host(plan: Plan, host: Host) -> dict[str, Any]:
@@ -48,8 +50,10 @@ def _switch(switch: Switch) -> dict[str, Any]:
     return asdict(switch) | {"usid": f"{switch.usid:#06x}"}
 
 
-def _link(link: Link) -> dict[str, Any]:
+def _link(link: Link, usual_bps: int) -> dict[str, Any]:
+    """With its rate where that is not the usual one."""
     return {
+        **({} if link.rate_bps == usual_bps else {"rate_bps": link.rate_bps}),
         "name": link.name,
         "plane": link.plane,
         "is_host_link": link.is_host_link,

@@ -13,6 +13,13 @@ from recorded import add_flows, record_run
 from mrc_testbed.testbed.report.frames import schema
 from mrc_testbed.testbed.report.frames.schema import TABLES
 from mrc_testbed.testbed.rundir.tables import Table
+from mrc_testbed.topos.export import plan_as_dict
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
+from mrc_testbed.topos.graph import Family
+from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 from tests import documented
 
 AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed")
@@ -81,6 +88,19 @@ def test_the_frame_of_recovery_has_the_keys_of_its_file() -> None:
         name = key.replace(".", "_")
         names |= {f"{name}_{inner}" for inner in documented.LENGTH} if kind == "length" else {name}
     assert {column.name for column in schema.RECOVERY.columns} == names
+
+
+@pytest.mark.parametrize(
+    "family", [Clos2(2, 2, 2, (0.5, 1.0)), Clos3(2, 2, 2, 4, 2, t2_speed=(0.25,)), Rail(2, 2, 1, spine_speed=(0.5,))]
+)
+def test_the_plan_of_every_family_is_documented(tmp_path: Path, family: Family) -> None:
+    plan = plan_as_dict(build_plan(Shape(2, family, 10**7, 10**7)))
+    assert json.loads(json.dumps(plan)) == plan
+    assert len({link.get("rate_bps") for link in plan["links"]}) == 2, "links that are slower say so"
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "events.jsonl").write_text("")
+    (tmp_path / "history.jsonl").write_text("")
+    assert documented.undocumented(tmp_path) == []
 
 
 def test_a_whole_run_is_documented(folder: Path) -> None:
