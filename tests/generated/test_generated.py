@@ -95,7 +95,7 @@ def words_in(value: object) -> Iterator[str]:
 def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
     seen = set(words_in(drawn))
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
-    assert wanted - seen <= {"plugins", "connections", "use"}
+    assert wanted - seen <= {"plugins", "connections", "use", "family", "t1_speed"}  # of one family, at full speed
 
 
 @pytest.mark.nightly
