@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from mrc_testbed.hosts import compiled
-from mrc_testbed.testbed.commands import errors, lesson, sweep
+from mrc_testbed.testbed.commands import errors, incident, lesson, sweep
 from mrc_testbed.testbed.commands.bounds import bounds
 from mrc_testbed.testbed.commands.calibrate import calibrate
 from mrc_testbed.testbed.commands.compare import compare
@@ -53,6 +53,8 @@ sweep_app = typer.Typer(help="More runs than one machine can do: on Dask, SLURM 
 app.add_typer(sweep_app, name="sweep")
 lesson_app = typer.Typer(help="A course: lessons that check themselves.", no_args_is_help=True)
 app.add_typer(lesson_app, name="lesson")
+incident_app = typer.Typer(help="Find out what is broken, and be scored.", no_args_is_help=True)
+app.add_typer(incident_app, name="incident")
 results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
 app.add_typer(results_app, name="results")
 
@@ -101,6 +103,9 @@ lesson_app.command("restore", epilog=example("lesson restore mine"))(lesson.rest
 lesson_app.command("grade", epilog=example("lesson grade students/* --virtual"))(lesson.grade)
 lesson_app.command("course", epilog=example("lesson course term-1 4 6"))(lesson.course)
 lesson_app.command("new", epilog=example("lesson new my-lesson"))(lesson.new)
+incident_app.command("kinds", epilog=example("incident kinds"))(incident.kinds)
+incident_app.command("draw", epilog=example("incident draw 7"))(incident.draw)
+incident_app.command("observe", epilog=example("incident observe cases/5e8d4dcbf9e0"))(incident.observe)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -52,7 +52,7 @@ ORDER = (
     *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
     "testbed.metrics",
     "testbed.export",
-    *("testbed.planner.report", "testbed.lessons"),
+    *("testbed.planner.report", "testbed.lessons", "testbed.incidents"),
     *(
         "testbed.pages",
         "testbed.planner.pages",

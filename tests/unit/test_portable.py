@@ -39,6 +39,7 @@ OF_THE_KERNEL = {
                 "limits",
                 "live",
                 "mininet_parts",
+                "misled",
                 "node_shell",
                 "nodes",
                 "overlay",
