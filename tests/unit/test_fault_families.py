@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_scenario_mistakes import mistakes
 
+from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.faults.rule_actions import LosePacketsOfEv
 from mrc_testbed.testbed.faults.target_system import TargetSystem
-from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
+from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.faults.classes import members
 from mrc_testbed.testbed.scenario.faults.names import Target, links_of_target
 from mrc_testbed.testbed.scenario.faults.occurrence import LinkEnd
@@ -99,7 +102,7 @@ def test_a_rail_is_its_switches_or_their_links() -> None:
         (
             CLOS3,
             "ev-loss: p0-t0-2, from: h0, loss: 1%, for: 1s",
-            "ev-loss needs an EV by its plane and number, as p0/u2",
+            "ev-loss needs an EV by its plane and number, such as p0/u1, or a switch",
         ),
         (CLOS3, "ev-loss: p0, from: h0, loss: 1%, for: 1s", "p0 is no uplink; ev-loss needs an EV"),
     ],
@@ -202,3 +205,35 @@ def test_a_denied_switch_that_no_path_of_the_workload_leads_over_is_refused() ->
     (line,) = mistakes(text(hosts=near, more="endpoint: {denylist: [p0-t2-1]}\n"))
     assert "endpoint.denylist.0: no path of h0, h1, h2, h3 leads over p0-t2-1" in line
     assert load_scenario_text(text(hosts=near, more="endpoint: {denylist: [p0-t1-1]}\n"))
+
+
+MESH = """\
+name: s
+plugins: [{plugin}]
+fabric: {{planes: 2, family: {{mesh: {{t0s: 4, hosts_per_t0: 1}}}}}}
+workload: [{{sendrecv: {{size: 64KiB, iterations: 3}}}}]
+"""
+
+
+def test_in_a_mesh_of_a_plugin_evs_have_numbers_alone(tmp_path: Path) -> None:
+    """Way 0 is direct, way 1 of h0 to h3 leads over T0 1."""
+    file, plugin = tmp_path / "s.yaml", Path(__file__).parents[2] / "docs/examples/mesh.py"
+
+    def load(more: str) -> Scenario:
+        file.write_text(MESH.format(plugin=plugin) + more, encoding="utf-8")
+        return load_scenario(file)
+
+    ev = "faults: [{{at: 50ms, ev-loss: {}, from: h0, to: h3, loss: 1%, for: 10ms}}]\n"
+    (found,) = load(ev.format("any 2 of uplinks")).occurrences
+    assert all("/u" in name for name in found.targets)
+    (found,) = load(ev.format("p1/u1")).occurrences
+    assert found.places == (LinkEnd("p1-t0-0:p1-t0-1", "far"),)
+    assert load("endpoint: {denylist: [p0, p1/u0]}\n")
+    for more, said in (
+        (ev.format("p0-t0-1"), "p0-t0-1 is no uplink; ev-loss needs an EV by its plane and number, such as p0/u1"),
+        (ev.format("p0/u3"), "no pair of hosts has more than 3 paths in a plane, u0..u2"),
+        ("transport: roce\n" + ev.format("p0/u1"), "no packet says its number; use link-loss"),
+        ("faults: [{at: 50ms, link-down: T0-T1 links, for: 9ms}]\n", "this fabric has no T0-T1 links"),
+    ):
+        with pytest.raises(ScenarioError, match=re.escape(said)):
+            load(more)

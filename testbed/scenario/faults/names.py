@@ -155,20 +155,24 @@ def _no_uplink(name: str, kind: str, plan: Plan) -> str:
     upper, paths = _upper(plan), parse_paths(name)
     if name in upper:
         return _not_crossed(name, plan)
-    if not upper:
-        return f"this fabric has no T1, and an EV of {kind} is a plane and an uplink"
     if paths and paths.number is not None:
         return _no_such_plane(paths, plan) or _no_such_number(paths, plan) or _unsaid(plan)
+    if not upper and plan.shape.family.tiers[0] == 1:
+        return f"this fabric has no T1, and an EV of {kind} is a plane and an uplink"
     if parse_switch(name) is None or name in plan.switch_by_name:
-        return f"{name} is no uplink; {kind} needs an EV by its plane and {_named_by(plan)}, such as {upper[-1]}"
-    return f"there is no switch {name!r}{did_you_mean(name, upper) or f'; there are {upper[0]}..{upper[-1]}'}"
+        return f"{name} is no uplink; {kind} needs an EV by its plane and {_named_by(plan)}"
+    return (
+        f"there is no switch {name!r}{did_you_mean(name, upper) or f'; name an EV by its plane and {_named_by(plan)}'}"
+    )
 
 
 def _unsaid(plan: Plan) -> str:
     """Why no packet tells its number."""
     if plan.by_usid:
         return ""
-    return f"switches choose the path here, and no packet says its number; name a switch, such as {_upper(plan)[-1]}"
+    upper = _upper(plan)
+    fix = f"name a switch, such as {upper[-1]}" if upper else "use link-loss"
+    return f"switches choose the path here, and no packet says its number; {fix}"
 
 
 def _not_crossed(switch: str, plan: Plan) -> str:
@@ -178,7 +182,10 @@ def _not_crossed(switch: str, plan: Plan) -> str:
 
 
 def _named_by(plan: Plan) -> str:
-    return "T1" if len(plan.shape.family.tiers) == 2 else "number, as p0/u2, or switch"
+    upper = _upper(plan)
+    if len(plan.shape.family.tiers) == 2:
+        return f"T1, such as {upper[-1]}"
+    return "number, such as p0/u1" + (f", or a switch, such as {upper[-1]}" if upper else "")
 
 
 _WRONG: Mapping[Target, Callable[[str, str, Plan], str]] = {

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
+from mrc_testbed.testbed.switching.adaptive import choices_of
+from mrc_testbed.topos.graph import ShapeError
 from mrc_testbed.topos.routes import Routing
 
 _CHOOSE, _FAR_LINKS = ("ecmp", "choose"), ("ecmp", "far_links")
@@ -17,6 +19,7 @@ def adaptive_mistakes(scenario: Scenario) -> Iterator[Mistake]:
     if scenario.ecmp.choose == "adaptive":
         yield from _without_a_choice(scenario)
         yield from _other_hashes(scenario)
+        yield from _other_ports(scenario)
     if scenario.ecmp.far_links == "known":
         yield from _unknown_links(scenario)
 
@@ -43,6 +46,21 @@ def _other_hashes(scenario: Scenario) -> Iterator[Mistake]:
     if scenario.ecmp.hosts == "hashed":
         why = "hosts would hash as switches do, and those choose packet by packet"
         yield Mistake(("ecmp", "hosts"), f"{why}; remove this key, or write `choose: hash`")
+
+
+def _other_ports(scenario: Scenario) -> Iterator[Mistake]:
+    """Switches of the kernel whose choice depends on the group that a packet is for."""
+    if scenario.world is not WorldKind.KERNEL or scenario.routing is not Routing.ECMP_STATIC:
+        return
+    try:
+        plan = scenario.plan()
+    except ShapeError:  # said already
+        return
+    for switch in plan.switches:
+        if switch.plane == 0 and len(choices_of(plan, switch)) > 1:
+            why = f"{switch.name} would choose among other ports for each T0, which the port program does not know"
+            yield Mistake(_CHOOSE, f"{why}; write `world: virtual`, or `choose: hash`")
+            return
 
 
 def _unknown_links(scenario: Scenario) -> Iterator[Mistake]:
