@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 from mrc_testbed.testbed.fabric import capabilities, trials
@@ -64,7 +64,7 @@ def took(family: Family, options: FabricOptions) -> Took:
         fabric.switch_off(highest)
         fabric.switch_on(highest, [own for own, _ in plan.ports[highest]])
         marks.append(time.monotonic())
-        return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+        return [after - before for before, after in pairwise(marks)]
 
     return Took(*call_isolated(main, lambda: None))
 
@@ -72,9 +72,10 @@ def took(family: Family, options: FabricOptions) -> Took:
 def row(family: Family, best: Took) -> str:
     """A row of the table."""
     links = family.hosts + family.cable_count
-    cost = " | ".join(f"{seconds * 1000 / links:.2f}" for seconds in best[:2])
     tiers = " + ".join(f"{count} T{tier}" for tier, count in enumerate(family.tiers))
-    return f"| {family.word} | {family.hosts} | {tiers} | {links} | {best.build:.2f} s | {cost} | {best.reboot * 1000:.0f} ms |"
+    cost = " | ".join(f"{seconds * 1000 / links:.2f}" for seconds in best[:2])
+    took_s = f"{best.build:.2f} s | {cost} | {best.reboot * 1000:.0f} ms"
+    return f"| {family.word} | {family.hosts} | {tiers} | {links} | {took_s} |"
 
 
 def main(rounds: int) -> int:
