@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, cast
 
@@ -25,7 +25,15 @@ def settings_of(scenario: Scenario) -> dict[str, str]:
     """Settings by dotted key, with the defaults of fabric and endpoint, and quantities in one notation."""
     written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
     found = {key: whole_value(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
+    family = _family(scenario.shape().family)
+    written_otherwise = [key for key in found if not family.get(key) and _is_below(key, family)]
+    for key in written_otherwise:
+        del found[key]
     return found | _plugins(scenario) | _usual(scenario)
+
+
+def _is_below(key: str, others: Iterable[str]) -> bool:
+    return any(f"{key}.".startswith(f"{one}.") for one in others)
 
 
 def _plugins(scenario: Scenario) -> dict[str, str]:
@@ -42,7 +50,7 @@ def _usual(scenario: Scenario) -> dict[str, str]:
     shape = scenario.shape()
     return {
         "fabric.planes": str(shape.planes),
-        **_family(shape.family),
+        **{key: value for key, value in _family(shape.family).items() if value},
         "fabric.port_rate": format_rate(shape.port_rate_bps),
         "fabric.rtt": format_duration(shape.rtt_ns),
         **{f"endpoint.{key}": value for key, value in scenario.endpoint.written().items()},
@@ -54,10 +62,14 @@ def _usual(scenario: Scenario) -> dict[str, str]:
 
 
 def _family(family: Family) -> dict[str, str]:
-    """The keys of a family that have not their usual values, as scenarios have them: those of two tiers are flat."""
+    """The keys of a family as scenarios have them, those of two tiers flat; empty for one at its usual value."""
     below = "fabric" if isinstance(family, Clos2) else f"fabric.family.{family.word}"
     keys = ((key.name, getattr(family, key.name), key.default) for key in fields(cast(Any, family)))
-    return {f"{below}.{name}": str(value) for name, value, usual in keys if value != usual}
+    return {f"{below}.{name}": "" if value == usual else _key_text(value) for name, value, usual in keys}
+
+
+def _key_text(value: Any) -> str:
+    return ", ".join(f"{share:.3g}" for share in value) if isinstance(value, tuple) else str(value)
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -49,7 +49,8 @@ def _words(record: RunRecord, by_uplink: dict[str, list[str]]) -> str:
         return f"no {_noun(record)} leaves its T0 group"
     shape, noun = record.scenario.shape(), _noun(record)
     of = plural(shape.planes * shape.family.cable_count, "uplink")
-    spread = f"{plural(sum(map(len, by_uplink.values())), noun)} on {len(by_uplink)} of {of}"
+    hashed = sum(row["uplink"] is not None for row in record.environment["uplinks"])
+    spread = f"{plural(hashed, noun)} on {len(by_uplink)} of {of}"
     link, fullest = max(by_uplink.items(), key=lambda item: len(item[1]))
     if len(fullest) == 1:
         return f"{spread}; none shares one"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_checks_folder import HOSTS, SCENARIO, RunFolder, at
+from test_checks_folder import HOSTS, SCENARIO, THREE_TIERS, RunFolder, at
 from test_checks_judge import break_off
 
 from mrc_testbed.testbed.checks.figure import Observed, ask
@@ -131,6 +131,35 @@ LOADS = {
 def test_loads_of_links(tmp_path: Path, text: str, value: float) -> None:
     folder = RunFolder().write(tmp_path)
     (folder / "samples.csv").write_text(samples(LOADS) + f"{at(9)},h0,port0,0,0,0,7")  # the last one is torn
+    assert ask(load_record(folder), text).value == pytest.approx(value, rel=1e-3)
+
+
+UNEQUAL = THREE_TIERS.replace("hosts_per_t0: 2}", "hosts_per_t0: 2, t1_speed: [100 %, 50 %]}")
+TIERS = {
+    ("p0-t0-0", "up0"): [20] * 8,  # of 25 Mb/s
+    ("p0-t0-0", "up1"): [5] * 8,  # of 12.5
+    ("p0-t1-0", "up0"): [20] * 8,  # its only one
+    ("p0-t1-1", "down0"): [5] * 8,
+    ("p0-t2-0", "down1"): [20] * 8,
+    ("h0", "port0"): [25] * 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("link_load.max", 1.0),
+        ("link_load.min", 5 / 25),  # the link of T1-1 to T0-0 has 12.5 Mb/s, and T2-0's has 25
+        ("uplink_share.max", (20 / 25) / (25 / 37.5)),
+        ("uplink_share.min", (5 / 12.5) / (25 / 37.5)),
+    ],
+)
+def test_loads_are_told_over_the_rate_of_each_link_and_uplinks_of_every_tier(
+    tmp_path: Path, text: str, value: float
+) -> None:
+    folder = RunFolder(scenario=UNEQUAL).write(tmp_path)
+    loads = TIERS | {("p0-t1-1", "down0"): [2.5] * 8}
+    (folder / "samples.csv").write_text(samples(loads))
     assert ask(load_record(folder), text).value == pytest.approx(value, rel=1e-3)
 
 

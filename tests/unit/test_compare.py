@@ -345,6 +345,22 @@ def test_settings_know_what_is_left_out() -> None:
     assert {key for key in usual if usual[key] != other[key]} == {"endpoint.ev_active"}
 
 
+def test_settings_name_the_keys_of_a_family_once_however_they_are_written() -> None:
+    def fabric(sizes: str) -> dict[str, str]:
+        text = SCENARIO.replace("t0_groups: 2, t1: 2, hosts_per_t0: 2", sizes)
+        found = settings_of(load_scenario_text(f"{text}  []\n"))
+        return {key.removeprefix("fabric."): value for key, value in found.items() if key.startswith("fabric.")}
+
+    rest = {"planes": "2", "port_rate": "25mbit", "rtt": "20ms"}
+    two = {"t0_groups": "2", "t1": "2", "hosts_per_t0": "2"}
+    assert fabric("t1: 2, hosts_per_t0: 2, t1_speed: 100 %") == rest | two
+    assert fabric("t1: 2, hosts_per_t0: 2, t1_speed: [50 %, 100 %]") == rest | two | {"t1_speed": "0.5, 1"}
+    three = {"pods": "2", "t0": "1", "t1": "2", "t2": "2", "hosts_per_t0": "2"}
+    assert fabric("family: {clos3: {pods: 2, t0: 1, t1: 2, t2: 2, hosts_per_t0: 2}}") == rest | {
+        f"family.clos3.{key}": value for key, value in three.items()
+    }
+
+
 def test_the_command_writes_a_folder_beside_the_runs(
     tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mrc_testbed.testbed.scenario import load_cells, load_scenario_text
@@ -9,7 +11,7 @@ from mrc_testbed.testbed.scenario.load.shipped import Shipped, shipped
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.budget import usual_capacity
-from mrc_testbed.topos.cost import Load, cpus
+from mrc_testbed.topos.cost import SWITCH_S, SWITCHES, Load, cpus
 
 FABRIC = "name: x\nfabric: {planes: 2, t0_groups: 2, t1: 1, hosts_per_t0: 4, port_rate: 12.5mbit, rtt: 40ms}\n"
 PORT_PPS = 12_500_000 / 8 / 4238
@@ -50,6 +52,29 @@ def test_ranks_ask_for_what_they_send_while_they_communicate() -> None:
     busy_s = (2**23 / 3 / 4084) / (2 * PORT_PPS)
     assert found.pps == pytest.approx(6 * busy_s / (busy_s + 0.02 + 3 / PORT_PPS), rel=0.01)
     assert (found.hosts, found.congested_pps) == (3, 0)
+
+
+PODS = FABRIC.replace(
+    "t0_groups: 2, t1: 1, hosts_per_t0: 4", "family: {clos3: {pods: 2, t0: 2, t1: 1, t2: 1, hosts_per_t0: 2}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "switches"),
+    [
+        ("{write: {from: h0, to: h1, for: 4s}}", 3),  # one switch: counts as three
+        ("{write: {from: h0, to: h2, for: 4s}}", 3),
+        ("{write: {from: h0, to: h4, for: 4s}}", 5),
+        ("{write: {pairs: [h0->h4, h1->h3], for: 4s}}", 4),
+        ("{train: {hosts: all, steps: 2, compute: 1s, allreduce: 8MiB}}", 3.5),  # two of its eight hops are far
+    ],
+)
+def test_packets_that_cross_more_switches_cost_more(workload: str, switches: float) -> None:
+    scenario = load_scenario_text(f"{PODS}workload: [{workload}]\n")
+    found, cost = offered_load(scenario), scenario.transport.cost
+    assert found.switches == switches
+    more = cpus(scenario.shape(), found, cost) - cpus(scenario.shape(), replace(found, switches=SWITCHES), cost)
+    assert more == pytest.approx((found.pps + 0.7 * found.congested_pps) * (switches - 3) * SWITCH_S)
 
 
 def test_all_together_never_ask_for_more_than_their_hosts_can() -> None:

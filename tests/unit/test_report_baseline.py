@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from recorded import record_run
-from test_checks_folder import at
+from test_checks_folder import THREE_TIERS, at
 from test_checks_judge import break_off
 from test_checks_outage import stall
 from test_compare_transports import DYING, TCP, variant
@@ -18,7 +19,9 @@ from mrc_testbed.testbed.pages.report.data import drawn
 from mrc_testbed.testbed.pages.report.samples import read_samples
 from mrc_testbed.testbed.pages.report.write import report_text
 from mrc_testbed.testbed.report import facts
+from mrc_testbed.testbed.report.hash_facts import hash_lines
 from mrc_testbed.testbed.report.summary import summary_text
+from mrc_testbed.testbed.scenario import load_scenario_text
 
 
 def tcp(folder: Path) -> RunRecord:
@@ -73,6 +76,16 @@ def test_a_line_tells_how_flows_fell(tmp_path: Path) -> None:
     assert hashed(tmp_path / "apart", uplinks=apart) == "3 QPs on 3 of 4 uplinks; none shares one"
     assert hashed(tmp_path / "inside", uplinks=[inside]) == "no QP leaves its T0 group"
     assert "repath" in hashed(tmp_path / "unknown", uplinks_unknown="ecmp.repath is on")
+
+
+def test_over_three_tiers_a_flow_is_on_two_uplinks_and_is_one_flow() -> None:
+    """h0 and h1 are in one pod, h2 and h3 in the other; a way is that of its T2, below which are T1s 0 and 2, 1 and 3.
+    Each T0 and each T1 has an uplink, or two."""
+    scenario = load_scenario_text(f"{THREE_TIERS}  []\n", overrides=["transport=tcp", "fabric.layout=as-written"])
+    rows = [row("h0", "h2", 1), row("h1", "h3", 1), row("h0", "h3", 0)]
+    record: Any = SimpleNamespace(environment={"uplinks": rows}, scenario=scenario, plan=scenario.plan())
+    ((_, said),) = hash_lines(record)
+    assert said == "3 QPs on 4 of 16 uplinks; most on one: 2 (h0>h2, h1>h3 on p0-t0-0:p0-t1-1)"
 
 
 def test_its_chart_has_a_row_for_each_qp_that_stood_still(tmp_path: Path) -> None:

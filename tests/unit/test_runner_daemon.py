@@ -28,7 +28,12 @@ from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, Exchange, StepJob
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.plan import build_plan
+from mrc_testbed.topos.shape import Shape
 
 PLAYER = r"""
 import json, os, select, signal, socket, sys, time
@@ -286,6 +291,26 @@ def test_the_attributes_of_each_end_are_carried_to_the_other(play: Play) -> None
         "h1": {f"0>1{ids}": f"h0 0>1{ids} 1 0", f"1>3{ids}": f"h3 1>3{ids} 1 {size}"},
         "h3": {f"1>3{ids}": f"h1 1>3{ids} 3 0", f"3>0{ids}": f"h0 3>0{ids} 3 {size}"},
     }
+
+
+@pytest.mark.parametrize(
+    ("family", "members", "told"),
+    [
+        (Clos2(2, 2, 2), (0, 2), None),  # four links, as endpoints suppose
+        (Clos3(2, 2, 2, 2, 1), (0, 1), None),  # of one pod
+        (Clos3(2, 2, 2, 2, 1), (0, 2), 6),
+        (Clos3(2, 2, 2, 2, 1, t1_speed=(1.0, 0.5)), (0, 2), 8),  # two links at half the rate, on the longest way
+        (Rail(2, 2, 1), (0, 2), None),  # the same NIC of two nodes
+        (Rail(2, 2, 1, spine_speed=(0.75,)), (0, 1), 5),  # 2 + 2 x 4/3
+    ],
+)
+def test_a_daemon_is_told_how_far_its_farthest_peer_is(
+    family: Family, members: tuple[int, int], told: int | None
+) -> None:
+    scenario = load_scenario_text(SCENARIO)
+    plan = build_plan(Shape(2, family, 25_000_000, 20_000_000))
+    asked = configuration("h0", scenario, plan, ring(*members), FabricOptions("ifb", "endpoint"), [])
+    assert asked.get("forwardings") == told
 
 
 def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:

@@ -14,7 +14,11 @@ from mrc_testbed.testbed.checks.wire_time import wire_times
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.estimate import eager, earliest_completion_ns, earliest_ns, links_between
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob, Together
-from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
+from mrc_testbed.topos.graph import Family
+from mrc_testbed.topos.shape import Shape
 
 SLOW = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=2, port_rate_bps=4_000_000, rtt_ns=60_000_000)
 PACKET_MS = 4238 * 8 / 4000
@@ -48,6 +52,35 @@ def test_a_completion_waits_for_the_acknowledgement() -> None:
 
 def test_hosts_of_a_group_are_two_links_apart() -> None:
     assert [links_between(SLOW, 0, target) for target in (1, 2, 3)] == [2, 4, 4]
+
+
+def test_links_are_counted_on_the_shortest_way_and_by_their_time() -> None:
+    three = Shape(2, Clos3(pods=2, t0=2, t1=2, t2=2, hosts_per_t0=2), 4_000_000, 60_000_000)
+    assert [links_between(three, 0, target) for target in (1, 2, 4)] == [2, 4, 6]
+    rails = Shape(2, Rail(rails=2, nodes=2, spine=1), 4_000_000, 60_000_000)
+    assert [links_between(rails, 0, target) for target in (2, 1, 3)] == [2, 4, 4]
+    unequal = Shape(2, Clos2(2, 2, 1, t1_speed=(0.25, 0.5)), 4_000_000, 60_000_000)
+    assert links_between(unequal, 0, 1) == 2 + 2 * 2
+    # A full packet: a link of the host, two at half the rate, and one of the other host; its answer the same.
+    assert earliest_completion_ns(unequal, 4096, 6) / 1e6 == pytest.approx(60 + 6 * PACKET_MS + 6 * 82 * 8 / 4000)
+
+
+def test_what_two_tiers_of_links_carry_bounds_a_step() -> None:
+    """Eight hosts that send to all, 8 x 128 KiB: four of a pod send 16 chunks over two links to T2s, and each port
+    seven. With twice the T2s the ports take longest."""
+    size = 8 * 128 * KIB
+
+    def step_ms(family: Family) -> float:
+        shape = Shape(1, family, 4_000_000, 60_000_000)
+        return StepJob(tuple(range(8)), 1, (Exchange("all-to-all", ALL, Terms(size)),)).step_ns(shape) / 1e6
+
+    chunk_ms = 32 * PACKET_MS
+    whole, half = (step_ms(Clos3(pods=2, t0=2, t1=2, t2=t2, hosts_per_t0=2)) for t2 in (4, 2))
+    assert whole == pytest.approx(7 * chunk_ms + 30 + 5 * PACKET_MS + 30 + 6 * 143 * 8 / 4000)
+    assert half - whole == pytest.approx(chunk_ms)
+    # All 16 chunks of a side over one link of a T1 at full and one at half the rate, each with half of them.
+    unequal = step_ms(Clos2(2, 2, 4, t1_speed=(1.0, 0.5)))
+    assert unequal - step_ms(Clos2(2, 4, 4)) == pytest.approx((16 - 7) * chunk_ms + 2 * PACKET_MS + 2 * 143 * 8 / 4000)
 
 
 def job(*parts: object, **more: object) -> StepJob:

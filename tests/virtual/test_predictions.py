@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from mrc_testbed.hosts.common.bth import ICRC_BYTES
+from mrc_testbed.hosts.mrc.config import FRAME_BYTES
+from mrc_testbed.hosts.mrc.wire import REQUEST_BYTES, RESPONSE_BYTES
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, links_between
 
@@ -33,11 +37,14 @@ workload: [{{train: {{hosts: [h0, h2, h1, h3], steps: 4, warm_up: 1, parallel: {
 """
 
 
-def holds(text: str, expectations: list[str], tmp_path: Path, *changes: str) -> bool:
+def ended(text: str, expectations: list[str], tmp_path: Path, *changes: str) -> RunOutcome:
     scenario = load_scenario_text(text, overrides=[*changes, f"expect={expectations}"])
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        ended = run_scenario(scenario, tmp_path, True, PatientConsole(file=nowhere))
-    return ended.exit_code is ExitCode.PASS
+        return run_scenario(scenario, tmp_path, True, PatientConsole(file=nowhere))
+
+
+def holds(text: str, expectations: list[str], tmp_path: Path, *changes: str) -> bool:
+    return ended(text, expectations, tmp_path, *changes).exit_code is ExitCode.PASS
 
 
 def about(figure: str, predicted_ns: float, within: float) -> list[str]:
@@ -109,3 +116,75 @@ def test_parts_together_take_at_least_as_long_as_predicted(tmp_path: Path) -> No
     text = TRAIN.replace("PARTS", TOGETHER)
     least, _ = step_bounds(text)
     assert holds(text, [least], tmp_path)
+
+
+POD = "{clos3: {pods: 2, t0: 2, t1: 2, t2: TWO, hosts_per_t0: 2}}"
+"""Eight hosts: h0 and h1 on a T0, h2 and h3 on the other one of their pod, h4 to h7 in the other pod."""
+FAMILIES = {
+    "three tiers": POD.replace("TWO", "4"),
+    "2:1": POD.replace("TWO", "2"),
+    "rails": "{rail: {rails: 2, nodes: 4, spine: 4}}",
+    "slow": "{clos3: {pods: 2, t0: 2, t1: 2, t2: 4, hosts_per_t0: 2, t2_speed: 50 %}}",
+}
+CONTENDED_WITHIN = 0.15
+SLOW_WITHIN = 0.04
+"""A packet may find another one on a slow link, though the ways together have room."""
+
+
+def of_family(text: str, name: str) -> str:
+    sizes = "t0_groups: 2, t1: 2, hosts_per_t0: 2"
+    return text.replace(sizes, f"family: {FAMILIES[name]}")
+
+
+@pytest.mark.parametrize("size", ["100B", "4KiB", "256KiB"])
+@pytest.mark.parametrize(
+    ("family", "peer", "links"),
+    [
+        ("three tiers", "h1", 2),
+        ("three tiers", "h2", 4),
+        ("three tiers", "h4", 6),
+        ("slow", "h4", 8),
+        ("rails", "h2", 2),
+        ("rails", "h1", 4),
+    ],
+)
+def test_a_message_over_any_family_takes_as_long_as_its_links(
+    tmp_path: Path, size: str, family: str, peer: str, links: int
+) -> None:
+    write = f"{{write: {{from: h0, to: {peer}, message: {size}, depth: 1, for: 2s}}}}"
+    text = f"name: message\nworld: virtual\n{of_family(SHAPE, family)}\nworkload: [{write}]\n"
+    scenario = load_scenario_text(text)
+    (flow,) = scenario.flows.flows
+    assert links_between(scenario.shape(), flow.src, flow.dst) == links
+    answer_bytes = scenario.transport.answer_bytes
+    wanted_ns = earliest_completion_ns(scenario.shape(), flow.message_bytes, links, answer_bytes)
+    within = SLOW_WITHIN if family == "slow" else MESSAGES_WITHIN
+    assert holds(text, about("message_time.median", wanted_ns, within), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "hosts", "part", "within"),
+    [
+        ("three tiers", "[h0, h4, h2, h6]", "{allreduce: {size: 4MiB}}", STEPS_WITHIN),  # each hop between pods
+        ("three tiers", "all", "{all-to-all: {size: 4MiB}}", STEPS_WITHIN),
+        ("2:1", "all", "{all-to-all: {size: 4MiB}}", CONTENDED_WITHIN),
+        ("rails", "[h0, h2, h4, h6]", "{allreduce: {size: 4MiB}}", STEPS_WITHIN),  # of one rail
+        ("rails", "all", "{all-to-all: {size: 4MiB}}", STEPS_WITHIN),
+    ],
+)
+def test_a_step_over_any_family_takes_as_long_as_predicted(
+    tmp_path: Path, family: str, hosts: str, part: str, within: float
+) -> None:
+    train = f"train: {{hosts: {hosts}, steps: 4, warm_up: 2, step: [{part}]}}"
+    text = f"name: steps\nworld: virtual\n{of_family(SHAPE, family)}\nworkload: [{{{train}}}]\n"
+    assert holds(text, step_bounds(text, within), tmp_path)
+
+
+@pytest.mark.parametrize(("peer", "links"), [("h1", 2), ("h2", 4), ("h4", 6)])
+def test_the_round_trip_of_the_warm_up_is_that_of_a_probe_over_its_links(tmp_path: Path, peer: str, links: int) -> None:
+    text = f"name: near\nworld: virtual\n{of_family(SHAPE, 'three tiers')}\nworkload:\n  - write: "
+    outcome = ended(f"{text}{{from: h0, to: {peer}, message: 4KiB, for: 2s}}\n", ["qp_errors == 0"], tmp_path)
+    probe_bytes = 2 * (FRAME_BYTES + ICRC_BYTES) + REQUEST_BYTES + RESPONSE_BYTES
+    wanted_ms = 40 + links * probe_bytes * 8 / 12_500  # and at most a tenth of a ms for what sends to each other
+    assert outcome.base_rtt_ns is not None
+    assert wanted_ms <= outcome.base_rtt_ns / 1e6 <= wanted_ms + 0.1
