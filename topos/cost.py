@@ -21,7 +21,7 @@ CONGESTED = 1.7
 """A packet of a flow that waits inside the network costs so many times as much: trims, NACKs, packets sent again."""
 SWITCHES = 3
 """On the way of the packets that were measured: over two tiers."""
-SWITCH_S = 6e-6
+SWITCH_S = 5e-6
 """CPU seconds of the whole machine that each further switch on its way costs a data packet with its acknowledgement
 (docs/measurements/machine-load.md)."""
 REST_CPUS = 1.5e-3

@@ -185,6 +185,6 @@ def test_the_round_trip_of_the_warm_up_is_that_of_a_probe_over_its_links(tmp_pat
     text = f"name: near\nworld: virtual\n{of_family(SHAPE, 'three tiers')}\nworkload:\n  - write: "
     outcome = ended(f"{text}{{from: h0, to: {peer}, message: 4KiB, for: 2s}}\n", ["qp_errors == 0"], tmp_path)
     probe_bytes = 2 * (FRAME_BYTES + ICRC_BYTES) + REQUEST_BYTES + RESPONSE_BYTES
-    wanted_ms = 40 + links * probe_bytes * 8 / 12_500  # and at most a tenth of a ms for what sends to each other
+    wanted_ms = 40 + links * probe_bytes * 8 / 12_500  # a little more, as probes of both hosts meet answers
     assert outcome.base_rtt_ns is not None
-    assert wanted_ms <= outcome.base_rtt_ns / 1e6 <= wanted_ms + 0.1
+    assert wanted_ms <= outcome.base_rtt_ns / 1e6 <= wanted_ms + 0.3
