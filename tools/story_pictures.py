@@ -58,6 +58,7 @@ _VARIES: dict[str, Callable[[Run], str]] = {
     "more-paths-worse-tail": lambda run: f"{run.scenario.fabric.t1} links",
     "tail-by-hosts": lambda run: f"{run.scenario.shape().hosts} hosts",
     "eight-seeds": lambda run: f"seed {run.scenario.seed}",
+    "faster-compute": lambda run: f"compute {_compute_s(run) * 1e3:g} ms",
 }
 """By story what its matrix varies."""
 
@@ -246,6 +247,32 @@ def _by_seed(runs: Runs) -> list[Panel]:
     return [Panel("The same job with eight seeds: its usual step", "", "s", series, categories=names)]
 
 
+def _compute_s(run: Run) -> float:
+    """What a step of the story faster-compute computes."""
+    return run.scenario.workload[0].train.step[0].compute / 1e9
+
+
+def _regret(runs: Runs) -> list[Panel]:
+    """Of each network the share of a step that waits for it, and what it costs beside the whole one."""
+    lengths = sorted({_compute_s(run) for run in runs.values()}, reverse=True)
+    steps = {
+        (run.scenario.variant, _compute_s(run)): run.figure("step_time.median").value or 0.0 for run in runs.values()
+    }
+    variants = list(dict.fromkeys(variant for variant, _ in steps))
+    shares, costs = [], []
+    for variant in variants:
+        taken = [steps[variant, length] for length in lengths]
+        waits = [1 - length / step for length, step in zip(lengths, taken, strict=True)]
+        beside = [step / steps["whole", length] for length, step in zip(lengths, taken, strict=True)]
+        shares.append(Series(str(variant), list(enumerate(waits)), "bars"))
+        costs.append(Series(str(variant), list(enumerate(beside)), "bars"))
+    names = [f"compute {length * 1e3:g} ms" for length in lengths]
+    return [
+        Panel("Share of a step that waits for the network", "", "share", shares, categories=names),
+        Panel("A step, over that with the whole network", "", "x", costs, categories=names),
+    ]
+
+
 def _uplink_loads(runs: Runs) -> list[Panel]:
     """What each uplink of the T0s carried of what it could, the least first, from a second on."""
     series = []
@@ -266,6 +293,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "more-paths-worse-tail": _greatest_loads,
     "tail-by-hosts": _worst_steps,
     "eight-seeds": _by_seed,
+    "faster-compute": _regret,
     "lost-nic-port": _one_line_each("One of four NIC ports of h0 is down"),
     "nic-port-with-failover": _one_line_each("One of four NIC ports of h0 is down for eleven seconds"),
     "slow-plane": _goodput("The uplinks of a rack in one of four planes carry a quarter for six seconds"),
