@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrc_testbed.hosts.control import CommandError, Fields, number_in, text_in
-from mrc_testbed.hosts.transport import DatagramEndpoint, EndpointLike, PathDenylist, RemoteQp, SocketEndpoint
+from mrc_testbed.hosts.transport import DatagramEndpoint, EndpointLike, PathCounts, PathDenylist, RemoteQp, SocketEndpoint
 from mrc_testbed.hosts.udp import PORT, Address, canonical
 from mrc_testbed.hosts.wiring import CarrierWatch, PacketReceiver, PacketSender
 
@@ -24,6 +24,8 @@ class Network:
     """The peer's side of a QP from JSON. Raises KeyError, IndexError, TypeError or PeerAttributeError."""
     denylist: PathDenylist | None = None
     """None: the hosts choose no paths."""
+    path_log: PathCounts | None = None
+    """None: they have none that they could tell of."""
     speed: int = 1
     """How many times faster than usual all of it is: least times that only software needs are so many times
     shorter."""

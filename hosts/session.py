@@ -184,12 +184,14 @@ class Session:
         self._channel.send({"event": event, "t_ns": now_ns, **fields})
 
     def _snapshot(self, now_ns: int) -> Fields:
-        endpoint = self._configured().endpoint
+        network = self._configured()
+        endpoint, paths = network.endpoint, network.path_log
         return {
             "counters": self._counters(),
             "lost": self._qps.named(endpoint.lost_packets()),
             "stalled": self._qps.named(endpoint.stalled(now_ns)),
             "lateness": self._lateness.summary(),
+            **(paths.take() if paths is not None else {}),
         }
 
     def _counters(self) -> Fields:

@@ -148,6 +148,13 @@ class SocketEndpoint(EndpointLike, Protocol):
         """Give the kernel what it takes."""
 
 
+class PathCounts(Protocol):
+    """What is told of the paths of a transport whose hosts have some."""
+
+    def take(self) -> Fields:
+        """Fields of a snapshot, of what happened since the last time."""
+
+
 class PathDenylist(Protocol):
     """The denylist of a transport whose hosts choose paths. Rows as in the commands `deny` and `allow`."""
 

@@ -18,6 +18,7 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.evstate import EvState
+from mrc_testbed.hosts.mrc.path_log import Counts
 from mrc_testbed.hosts.mrc.paths import PathId
 from mrc_testbed.hosts.mrc.peer import Peer
 from mrc_testbed.hosts.mrc.plugins import NO_PLUGINS, Plugins
@@ -344,6 +345,10 @@ class Endpoint(EndpointBase[Context, Qp]):
     def take_placed(self, qpn: int, mark_ns: int) -> int:
         """Payload bytes placed in the region of a connected QP, as `PlacedBytes.take`."""
         return self._qp(qpn).receiver.placed.take(mark_ns)
+
+    def path_counts(self, peer: int) -> Counts:
+        """Of each path to `peer`: data packets sent, and of these those that vanished without explanation."""
+        return [((path.plane, path.uplink), path.sent, path.lost) for path in self._peer(peer).paths]
 
     def path_packets(self, peer: int) -> dict[PathId, int]:
         """Data packets (retransmissions included) sent on each path to `peer`."""

@@ -22,6 +22,7 @@ class Path:
         "index",
         "label",
         "last_tx_ns",
+        "lost",
         "penalty",
         "plane",
         "probed_ns",
@@ -47,6 +48,8 @@ class Path:
         self.state = EvState.GOOD
         self.sent = 0
         """Data packets, retransmissions included."""
+        self.lost = 0
+        """Of these, those that vanished without explanation."""
         self.last_tx_ns = 0
         self.answered = False
         """Has an EV probe on it ever been answered?"""

@@ -136,6 +136,7 @@ class Peer:
         a floor must not keep a dead plane in use, so it holds only where something sent after the lost packet has
         arrived over the same plane.
         """
+        path.lost += 1
         if sent_ns < path.restored_ns:
             return  # what was lost before the EV failed says nothing of it after it was probed
         self.selection.on_loss(path, sent_ns, now_ns)

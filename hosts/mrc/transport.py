@@ -7,6 +7,7 @@ from mrc_testbed.hosts.fields import delay_of, speed_of
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.denylist import Denylist
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
+from mrc_testbed.hosts.mrc.path_log import PathLog
 from mrc_testbed.hosts.mrc.settings import read_settings
 from mrc_testbed.hosts.network import DatagramNetwork, PeerPorts, PeerRow, Ports, read_ports
 from mrc_testbed.hosts.plugins import LoadedPlugins
@@ -28,13 +29,15 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
     if request.has("denylist"):
         denylist.deny(request.rows("denylist"))
     delay_ns, stamped = delay_of(request)
+    names = {peer.host: peer.name for peer in peers}
     return DatagramNetwork(
         endpoint=endpoint,
-        peers={peer.host: peer.name for peer in peers},
+        peers=names,
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=QpAttributes.from_json,
         denylist=denylist,
+        path_log=PathLog(endpoint, names),
         rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
         tx=wiring.sender(request.text("address"), config.udp_port, config.data_class),
         delay_ns=delay_ns,
@@ -65,6 +68,7 @@ def mrc_hashed(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Data
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=QpAttributes.from_json,
+        path_log=PathLog(endpoint, names),
         rx=wiring.receiver(sources, delay_ns, stamped),
         tx=wiring.sender_set(towards, config.data_class),
         delay_ns=delay_ns,

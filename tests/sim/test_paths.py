@@ -55,6 +55,21 @@ def test_one_dead_ev_is_left_within_a_few_round_trips():
     assert max(planes) - min(planes) <= 1
 
 
+def test_losses_are_counted_on_the_path_that_had_them():
+    """Each packet taken for lost there was sent again; nothing is counted on the others."""
+    net = Net()
+    flow = net.join()
+    stop = endless(net, flow)
+    net.run(within=10 * T, must=False)
+    net.cut(plane=1, uplink=2, src=0)
+    net.run(within=20 * T, must=False)
+    stop()
+    lost = {path: gone for path, _, gone in net.hosts[0].path_counts(1) if gone}
+    assert list(lost) == [(1, 2)]
+    assert lost[1, 2] == net.counters()["retransmitted"] > 0
+    assert {path: sent for path, sent, _ in net.hosts[0].path_counts(1)} == net.hosts[0].path_packets(1)
+
+
 def test_a_dead_t1_in_every_plane_costs_one_burst_of_losses():
     net = Net()
     flow = net.join()
