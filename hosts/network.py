@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrc_testbed.hosts.control import CommandError, Fields, number_in, text_in
-from mrc_testbed.hosts.transport import DatagramEndpoint, EndpointLike, PathCounts, PathDenylist, RemoteQp, SocketEndpoint
+from mrc_testbed.hosts.transport import (
+    DatagramEndpoint,
+    EndpointLike,
+    PathCounts,
+    PathDenylist,
+    RemoteQp,
+    SocketEndpoint,
+)
 from mrc_testbed.hosts.udp import PORT, Address, canonical
 from mrc_testbed.hosts.wiring import CarrierWatch, PacketReceiver, PacketSender
 

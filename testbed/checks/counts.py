@@ -39,7 +39,8 @@ class PausedPort:
 class Counts:
     """`hosts`: the counters of each endpoint; `qps`: by host and name, where counted.
 
-    `data_to`: data packets sent to each host, retransmissions included; None where senders do not count by peer.
+    `paths`: by host, peer and `plane/number` the data packets sent, retransmissions included, where hosts have paths.
+    `data_to`: those sent to each host; None where senders do not count by peer.
     `queue_drops`: None if queues were not read; `paused_ports`: all ports, where they can be paused; `books`: the
     counts for the conservation check; `frame_books`: those where switch ports are plain shapers; `route_updates`:
     UPDATE messages of BGP, None if they were not counted.
@@ -47,6 +48,7 @@ class Counts:
 
     hosts: Mapping[str, Mapping[str, int]]
     qps: Mapping[str, Mapping[str, QpCount]]
+    paths: Mapping[str, Mapping[str, Mapping[str, int]]]
     data_to: Mapping[str, int] | None
     queue_drops: int | None
     paused_ports: tuple[PausedPort, ...]
@@ -84,7 +86,8 @@ def read_counts(path: Path) -> Counts:
     books, frames = _books(content, hosts), _frame_books(content, hosts)
     paused = tuple(_paused_ports(content))
     updates = route_updates(content["bgp"]) if "bgp" in content else None
-    return Counts(hosts, qps, _data_to(path, content), _queue_drops(content), paused, books, frames, updates)
+    paths = _paths(path, content)
+    return Counts(hosts, qps, paths, _data_to(paths), _queue_drops(content), paused, books, frames, updates)
 
 
 def route_updates(told: Mapping[str, Mapping[str, Mapping[str, int]]]) -> int:
@@ -97,12 +100,16 @@ def route_updates(told: Mapping[str, Mapping[str, Mapping[str, int]]]) -> int:
     return each_way.total()
 
 
-def _data_to(path: Path, content: Mapping[str, Any]) -> Mapping[str, int] | None:
-    """From `paths` of all hosts, {peer: {path: packets}}."""
-    sent: Counter[str] = Counter()
+def _paths(path: Path, content: Mapping[str, Any]) -> dict[str, Mapping[str, Mapping[str, int]]]:
     for host, figures in content.get("hosts", {}).items():
         _refuse_others(path, figures, "paths", 2, f"hosts.{host}.")
-        for peer, ways in figures.get("paths", {}).items():
+    return {host: figures.get("paths", {}) for host, figures in content.get("hosts", {}).items()}
+
+
+def _data_to(paths: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Mapping[str, int] | None:
+    sent: Counter[str] = Counter()
+    for peers in paths.values():
+        for peer, ways in peers.items():
             sent[peer] += sum(ways.values())
     return sent or None
 

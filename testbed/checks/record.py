@@ -100,6 +100,7 @@ class RunRecord:
     printed: tuple[PrintedValue, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     qps: Mapping[str, Mapping[str, QpCount]] = field(default_factory=dict)
+    paths: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     data_to: Mapping[str, int] | None = None
     queue_drops: int | None = None
     route_updates: int | None = None
@@ -241,6 +242,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         printed=tuple(read_rows(folder, PRINTED)),
         counters=counts.hosts,
         qps=counts.qps,
+        paths=counts.paths,
         data_to=counts.data_to,
         queue_drops=counts.queue_drops,
         route_updates=counts.route_updates,

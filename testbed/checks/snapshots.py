@@ -9,7 +9,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,13 +23,18 @@ _SHOWN = 80
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The counters of a host at one time. `lost`: packets lost by QP, without zeros; None: not counted.
-    `stalled`: since when, by QP, for those that deliver nothing; None: not watched."""
+    `stalled`: since when, by QP, for those that deliver nothing; None: not watched. `sent_by_path`: by peer the data
+    packets sent on each path since the host told of that peer last; None: not told. `lost_by_path`: by peer and
+    `plane/number` those that vanished. `latest_ns`: how late the host has ever been awake."""
 
     t_ns: int
     host: str
     counters: Mapping[str, int]
     lost: Mapping[str, int] | None = None
     stalled: Mapping[str, int] | None = None
+    sent_by_path: Mapping[str, Sequence[int]] | None = None
+    lost_by_path: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    latest_ns: int = 0
 
 
 class SnapshotPlaces:
@@ -123,7 +128,12 @@ def snapshot_of(row: Mapping[str, Any]) -> Snapshot:
     AttributeError."""
     counters = row["counters"]
     array("q", counters.values())  # refuses what is no whole number, or none that a counter could reach
-    return Snapshot(int(row["t_ns"]), row["host"], counters, _by_qp(row, "lost"), _by_qp(row, "stalled"))
+    sent, lost = row.get("sent_by_path"), row.get("lost_by_path") or {}
+    for counts in (*(sent or {}).values(), *(each.values() for each in lost.values())):
+        array("q", counts)
+    latest_ns = int((row.get("lateness") or {}).get("max_ns") or 0)
+    known = _by_qp(row, "lost"), _by_qp(row, "stalled")
+    return Snapshot(int(row["t_ns"]), row["host"], counters, *known, sent, lost, latest_ns)
 
 
 def _by_qp(row: Mapping[str, Any], key: str) -> Mapping[str, int] | None:

@@ -40,14 +40,15 @@ _TOO_WELL = log(100)
 @dataclass(frozen=True, slots=True)
 class Blame:
     """A suspect that is needed to explain the losses. `loss`: the share of packets that it loses; `gain`: by how much
-    the evidence is likelier with it, as a natural logarithm; `onset_ns`: since when it was seen; `lost`, `arrived`:
-    packets that have crossed it since; `alike`: suspects that the same packets cross, so that it could as well be one
-    of those; `sure`: the chance that it is one of all these, if it is one thing."""
+    the evidence is likelier with it, as a natural logarithm; `onset_ns`, `last_ns`: from when to when losses were seen;
+    `lost`, `arrived`: packets that have crossed it since the first; `alike`: suspects that the same packets cross, so
+    that it could as well be one of those; `sure`: the chance that it is one of all these, if it is one thing."""
 
     suspect: Suspect
     loss: float
     gain: float
     onset_ns: int
+    last_ns: int
     lost: int
     arrived: float
     alike: frozenset[Suspect]
@@ -281,10 +282,10 @@ class _Search:
         weights[fit.suspect] = 1.0
         names = {fit.suspect.name, *(one.name for one in same)}
         sure = sum(weight for one, weight in weights.items() if one.name in names)
-        lost = sum(self._rows[number].lost for number in fit.rows)
-        return Blame(
-            fit.suspect, fit.loss, fit.gain, fit.onset_ns, lost, fit.arrived, same, sure / sum(weights.values())
-        )
+        rows = [self._rows[number] for number in fit.rows]
+        lost, last_ns = sum(row.lost for row in rows), max(row.end_ns for row in rows)
+        times = fit.onset_ns, last_ns
+        return Blame(fit.suspect, fit.loss, fit.gain, *times, lost, fit.arrived, same, sure / sum(weights.values()))
 
     def _alike(self, fit: _Fit, others: Iterable[Suspect]) -> frozenset[Suspect]:
         """Of these the suspects that the same packets cross; of links also the one that loses both ways."""

@@ -19,13 +19,15 @@ from mrc_testbed.testbed.mapper.suspects import Direction, Suspect, SuspectTable
 SCALES = (4, 16, 64)
 """Lengths of the stretches of evidence, in periods."""
 SETTLE = 1
-"""Periods that losses are old before they show something dead, so that clean packets can have spoken since."""
+"""Of probes, each of which is told in the period after its own."""
 STALLED = 3
 """Periods in which a host lost all that it sent, before its word counts: it may only have been stopped itself."""
 LATE = 4
 """Periods after which evidence is too late to count."""
 _PART = 8
 """A stretch is looked at each time that an eighth of it is new, or a period."""
+_OVER = log(100)
+"""How strongly packets since the last loss must speak against something that would be accused only now."""
 _Z = 1.645
 """Standard deviations that one in twenty exceeds on one side."""
 
@@ -35,15 +37,17 @@ class MapAction(StrEnum):
 
     ACCUSE = "accuse"
     CLEAR = "clear"
+    OVER = "over"
+    """It was broken, and is well again: that was seen only now."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapChange:
     """Something is taken for broken at `t_ns`, or not any more.
 
-    `direction`: of a link that loses one way; None: both, or nobody can tell. `since_ns`: the first loss that it
-    explains. `alike`: names of what it could as well be; `sure`: the chance that it is one of all these. `witnesses`:
-    who has seen it.
+    `direction`: of a link that loses one way; None: both, or nobody can tell. `since_ns`, `last_ns`: the first loss
+    that it explains, and the last one so far. `alike`: names of what it could as well be; `sure`: the chance that it is
+    one of all these. `witnesses`: who has seen it.
     """
 
     t_ns: int
@@ -53,6 +57,7 @@ class MapChange:
     loss: float
     gain: float
     since_ns: int
+    last_ns: int
     alike: tuple[str, ...]
     sure: float
     witnesses: tuple[Witness, ...]
@@ -76,16 +81,19 @@ class _Accused:
         """The share of packets that it loses."""
         return self.lost / (self.lost + self.arrived)
 
+    def arrive(self, packets: int) -> None:
+        """So many crossed it and were not lost."""
+        self.clean += packets
+        self.well -= packets * log(1 - _least(self.lost, self.lost + self.arrived))
+
     def hear(self, row: Observation, noise: float, alone: bool) -> None:
         """Packets crossed it: each that arrived speaks for it, each that was lost against it, if it is `alone` to
         blame."""
         times = sum(element in self.suspect.elements for element in row.route)
-        least = _least(self.lost, self.lost + self.arrived)
-        arrived = max(row.sent - row.lost, 0)
-        self.clean += arrived * times
-        self.well -= arrived * times * log(1 - least)
+        self.arrive(max(row.sent - row.lost, 0) * times)
         if row.lost and alone:
-            self.until_ns = max(self.until_ns, row.onset_ns)
+            self.until_ns = max(self.until_ns, row.end_ns)
+            least = _least(self.lost, self.lost + self.arrived)
             self.well = max(self.well - row.lost * log(1 + least * times / noise), 0.0)
             self.lost += row.lost
             self.arrived, self.clean = self.arrived + self.clean, 0.0
@@ -102,10 +110,19 @@ class PathMapper:
     """Says what is broken. `late`, `stalled`: rows of evidence that were left out, because they came too late, or from
     a host that lost everything."""
 
-    def __init__(self, table: SuspectTable, period_ns: int, noise: float = NOISE, alpha: float = ALPHA) -> None:
+    def __init__(
+        self,
+        table: SuspectTable,
+        period_ns: int,
+        settle: int = SETTLE,
+        noise: float = NOISE,
+        alpha: float = ALPHA,
+    ) -> None:
+        """`settle`: periods that losses are old before they show something dead; twice as many for what loses a part.
+        In that time all that was sent after the first loss must have been told."""
         self._table, self._period_ns, self._noise = table, period_ns, noise
         self._window = EvidenceWindow(table, period_ns, SCALES[-1])
-        self._locator = Locator(table, SETTLE * period_ns, noise, alpha)
+        self._locator = Locator(table, settle * period_ns, noise, alpha)
         self._accused: dict[Suspect, _Accused] = {}
         self._past: list[KnownBroken] = []
         self._turns = 0
@@ -166,7 +183,8 @@ class PathMapper:
     def _dismiss(self, accused: _Accused, now_ns: int) -> MapChange:
         del self._accused[accused.suspect]
         self._past.append(KnownBroken(accused.suspect, accused.loss, accused.until_ns))
-        return replace(accused.change, t_ns=now_ns, action=MapAction.CLEAR, loss=accused.loss)
+        last_ns = accused.until_ns
+        return replace(accused.change, t_ns=now_ns, action=MapAction.CLEAR, loss=accused.loss, last_ns=last_ns)
 
     # --- new ones ---
 
@@ -178,12 +196,21 @@ class PathMapper:
                 continue
             since_ns = now_ns - scale * self._period_ns
             for blame in self._locator.locate(self._window, since_ns, now_ns, self._known(now_ns)):
-                accused = _Accused(blame.suspect, self._change(blame, now_ns), blame.lost, blame.arrived)
-                accused.until_ns = now_ns
-                changes += [self._dismiss(part, now_ns) for part in self._parts(blame.suspect)]
-                self._accused[blame.suspect] = accused
-                changes.append(accused.change)
+                changes += self._hold(blame, now_ns)
         return changes
+
+    def _hold(self, blame: Blame, now_ns: int) -> list[MapChange]:
+        """Accuse it, unless packets since its last loss have cleared it already."""
+        suspect, change = blame.suspect, self._change(blame, now_ns)
+        clean = sum(self._window.clean_since(element, blame.last_ns) for element in suspect.elements)
+        if -clean * log(1 - blame.loss) > _OVER:
+            self._past.append(KnownBroken(suspect, blame.loss, blame.last_ns))
+            return [replace(change, action=MapAction.OVER)]
+        accused = _Accused(suspect, change, blame.lost, blame.arrived, until_ns=blame.last_ns)
+        accused.arrive(clean)
+        parts = [self._dismiss(part, now_ns) for part in self._parts(suspect)]
+        self._accused[suspect] = accused
+        return [*parts, change]
 
     def _known(self, now_ns: int) -> list[KnownBroken]:
         """What is accused, and what was until lately: its losses are still in the evidence."""
@@ -212,6 +239,7 @@ class PathMapper:
             blame.loss,
             blame.gain,
             blame.onset_ns,
+            blame.last_ns,
             tuple(alike),
             blame.sure,
             tuple(witnesses),

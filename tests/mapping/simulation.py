@@ -10,8 +10,10 @@ from mrc_testbed.testbed.mapper.evidence import Observation, Witness
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange, PathMapper
 from mrc_testbed.testbed.mapper.probing import probe_routes
 from mrc_testbed.testbed.mapper.suspects import Elements, Suspect, SuspectTable
-from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.plan import Plan, build_plan
+from mrc_testbed.topos.shape import Shape
 
 PERIOD_NS = 200_000_000
 NOISE = 0.0005
@@ -22,7 +24,12 @@ Broken = Mapping[Suspect, float]
 
 def plan_of(planes: int, t0_groups: int, t1: int, hosts_per_t0: int) -> Plan:
     """A fabric of this shape."""
-    return build_plan(clos2_shape(planes, t0_groups, t1, hosts_per_t0, 10_000_000, 20_000_000))
+    return plan_of_family(planes, Clos2(t0_groups, t1, hosts_per_t0))
+
+
+def plan_of_family(planes: int, family: Family) -> Plan:
+    """A fabric of any family."""
+    return build_plan(Shape(planes, family, 10_000_000, 20_000_000))
 
 
 def passes(route: Elements, broken: Broken, noise: float = NOISE) -> float:

@@ -452,7 +452,7 @@ def test_scenarios_are_read_without_the_checks() -> None:
 
 
 def test_checks_know_what_stands_below_them() -> None:
-    below = ("checks", "errors", "expect", "rundir", "scenario", "transports", "workloads")
+    below = ("checks", "errors", "expect", "mapper", "rundir", "scenario", "transports", "workloads")
     rooms = ("topos", *(f"testbed.{room}" for room in below))
     assert not breaches(
         "testbed/checks", lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from mrc_testbed.testbed.mapper.evidence import EvidenceWindow, Observation
 from mrc_testbed.testbed.mapper.locate import NOISE, Blame, Locator
 from mrc_testbed.testbed.mapper.probing import probe_routes
-from mrc_testbed.testbed.mapper.suspects import Elements, Suspect, SuspectTable
+from mrc_testbed.testbed.mapper.suspects import Elements, Suspect, SuspectTable, alike
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.plan import Plan
 from tests.mapping.exhaustive import Likelihoods
-from tests.mapping.simulation import PERIOD_NS, Broken, Probed, drawn, passes, plan_of
+from tests.mapping.simulation import PERIOD_NS, Broken, Probed, drawn, passes, plan_of, plan_of_family
 
 CASES = 500
 
@@ -71,11 +77,19 @@ def noiseless(plan: Plan, broken: Broken) -> list[str]:
     return sorted(min({blame.suspect.name, *(one.name for one in blame.alike)}) for blame in located(table, rows))
 
 
-def test_without_noise_each_single_fault_is_named() -> None:
-    """Also the rule of the paper: probes of the T0 are well and those of the T1 are not, so it is their link."""
-    plan = plan_of(2, 2, 3, 2)
-    for one in SuspectTable(plan).all:
-        assert noiseless(plan, {one: 1.0}) == [one.name], str(one)
+@pytest.mark.parametrize("family", [Clos2(2, 3, 2), Clos3(2, 2, 2, 4, 2), Rail(3, 4, 2, 2)], ids=lambda each: each.word)
+def test_without_noise_each_single_fault_is_named(family: Family) -> None:
+    """Also the rule of the paper: probes of the T0 are well and those of the T1 are not, so it is their link. What no
+    probe tells from it counts as named."""
+    plan = plan_of_family(2, family)
+    table = SuspectTable(plan)
+    same = {one.name: {one.name} for one in table.all}
+    for members in alike(table, probe_ways(plan, table)):
+        for one in members:
+            same[one.name] |= {other.name for other in members}
+    for one in table.all:
+        (name,) = noiseless(plan, {one: 1.0})
+        assert name in same[one.name], str(one)
 
 
 def test_a_switch_wins_over_its_links_and_a_link_over_its_switch() -> None:
