@@ -341,6 +341,8 @@ REST = {
     "plane-loss": "loss: 1%",
     "ev-loss": "loss: 1%, from: h0",
     "link-rate": "rate: 1mbit",
+    "host-slow": "per_packet: 500us",
+    "ecn-stuck": "marks: always",
     "switch-reboot": "boot: 1s",
 }
 FLAPS = ("link-flap", "port-flap", "transceiver-flap")
