@@ -53,7 +53,7 @@ sweep_app = typer.Typer(help="More runs than one machine can do: on Dask, SLURM 
 app.add_typer(sweep_app, name="sweep")
 lesson_app = typer.Typer(help="A course: lessons that check themselves.", no_args_is_help=True)
 app.add_typer(lesson_app, name="lesson")
-incident_app = typer.Typer(help="Find out what is broken, and be scored.", no_args_is_help=True)
+incident_app = typer.Typer(help="Cases in which something may be broken.", no_args_is_help=True)
 app.add_typer(incident_app, name="incident")
 results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
 app.add_typer(results_app, name="results")

@@ -248,7 +248,8 @@ def test_without_the_token_a_page_shows_all_and_breaks_nothing(stage: LiveStage,
 def test_the_printed_address_breaks_things_and_the_token_is_in_no_request(browser: Browser) -> None:
     server, scenario = ServerProcess(None, interactive=True), load_scenario_text(SMALL)
     server.begin(scenario, FabricOptions("dummy", "netem", "port program"))
-    server.screen().draw({**LiveModel(scenario, scenario.plan()).frame(0), "phase": "run"})
+    (screen,) = server.screens()
+    screen.draw({**LiveModel(scenario, scenario.plan()).frame(0), "phase": "run"})
     context = browser.new_context()
     page = context.new_page()
     asked: list[str] = []

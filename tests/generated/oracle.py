@@ -19,7 +19,7 @@ from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
-TOLD_ANEW = ("environment.json", "junit.xml", "report.html", "summary.txt", "verdict.json")
+TOLD_ANEW = ("environment.json", "junit.xml", "metrics.om", "report.html", "summary.txt", "verdict.json")
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""
 LEAST_BDP_PACKETS = 2
 """With fewer packets in a plane-BDP an incast may take ten times as long as its bytes, longer than the limit that a

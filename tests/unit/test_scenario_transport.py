@@ -346,11 +346,11 @@ REST = {
     "switch-reboot": "boot: 1s",
 }
 FLAPS = ("link-flap", "port-flap", "transceiver-flap")
-OF_TABLES = ("cables-swapped", "entry-missing", "entry-wrong")
-"""Of entries for uSIDs, which RoCE has none of."""
+OF_MRC = ("cables-swapped", "entry-missing", "entry-wrong", "trim-off")
+"""Of entries for uSIDs and of trimming: RoCE has neither."""
 
 
-@given(st.data(), st.sampled_from(sorted({*KINDS} - {"deny", *OF_TABLES})), st.integers(1, 4), st.integers(0, 99))
+@given(st.data(), st.sampled_from(sorted({*KINDS} - {"deny", *OF_MRC})), st.integers(1, 4), st.integers(0, 99))
 @settings(max_examples=150, deadline=None)
 @pytest.mark.nightly
 def test_the_same_cables_break_in_every_layout(data: st.DataObject, kind: str, planes: int, seed: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.runner.interactive import FaultRequest, InteractiveFaults, Refused
 from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.switching.options import FabricOptions
@@ -50,8 +51,11 @@ class Hand:
     def end(self, outcome: RunOutcome) -> None:
         """Nothing is shown."""
 
-    def screen(self) -> Hand:
-        return self
+    def screens(self) -> Sequence[Hand]:
+        return [self]
+
+    def feeds(self, *_: object) -> Sequence[Progress]:
+        return ()
 
     def draw(self, frame: Mapping[str, Any]) -> None:
         self.frames.append(frame)
