@@ -14,17 +14,15 @@ from itertools import permutations
 from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, packet_s, turns_per_s
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.graph import Family
-from mrc_testbed.topos.shape import LEAST_PLANE_PACKETS, MIN_RATE_BPS, Shape
+from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
-LEAST_PLANE_BDP = 5.5
-"""Packets that a plane must hold in one rtt. With fewer, flows into one host and through oversubscribed switches are
-far from their shares (docs/decisions/0111-twelve-packets-count.md)."""
-FEW_PLANE_BDP = 11
-"""With fewer, queues are over a twelfth longer in rtts than elsewhere, as they are made for `LEAST_PLANE_PACKETS`."""
+LEAST_PLANE_BDP = 11
+"""Packets that a plane must hold in one rtt. With fewer, ports mark and trim in steps of a packet, congestion control
+goes by that, and shares of flows are wrong (docs/decisions/0091-eleven-packets-a-plane.md)."""
 GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
@@ -169,29 +167,19 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
 
 
 def too_few_in_flight(shape: Shape) -> str:
-    """Which figures of congestion are worthless in a fabric of this shape, or what is otherwise there, and why; empty
-    where planes hold enough."""
-    if held := few_in_flight(shape):
-        what = "fair_share, balance and flow_goodput are worthless and not judged, marks and trims tell little"
-        told = f"{held}: ports mark and trim in steps of a packet, so {what}"
-    elif held := _fewer_than(shape, FEW_PLANE_BDP):
-        longer = LEAST_PLANE_PACKETS / shape.plane_bdp_packets
-        made = f"ports and windows are made for {LEAST_PLANE_PACKETS}"
-        told = f"{held}: {made}, so shares are judged, but queues are {longer:.1f} times as long in rtts"
-    else:
+    """Why figures of congestion are worthless in a fabric of this shape, and which; empty where they are not."""
+    if not (held := few_in_flight(shape)):
         return ""
+    why = "ports mark and trim in steps of a packet"
+    what = "fair_share, balance and flow_goodput are worthless and not judged, marks and trims tell little"
     rtt = _round_up(GOOD_PLANE_BDP * 8 * shape.wire_bytes * 1_000_000_000, shape.port_rate_bps)
-    return f"{told}; rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
+    return f"{held}: {why}, so {what}; rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
 
 
 def few_in_flight(shape: Shape) -> str:
-    """Why shares of flows are not judged in a fabric of this shape, in short; empty where they are."""
-    return _fewer_than(shape, LEAST_PLANE_BDP)
-
-
-def _fewer_than(shape: Shape, least: float) -> str:
-    few = shape.plane_bdp_packets < least
-    return f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {least:g}" if few else ""
+    """The same in short, without the figures."""
+    few = shape.plane_bdp_packets < LEAST_PLANE_BDP
+    return f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {LEAST_PLANE_BDP}" if few else ""
 
 
 def _three_digits(value: int) -> int:

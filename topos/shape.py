@@ -15,9 +15,6 @@ HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 """Overhead of MRC's data packets on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 """The largest data packet as HTB counts it: what queues and buffers are made for."""
-LEAST_PLANE_PACKETS = 12
-"""Full packets that a plane is taken to hold in T at least, for the levels of switch ports and for what is queued. With
-fewer, the ECN ramp and the trim threshold would be less than a packet apart."""
 MIN_RATE_BPS = 100_000
 MAX_RATE_BPS = 800_000_000_000
 """A whole NIC of today on one plane."""

@@ -72,7 +72,7 @@ def test_two_flows_with_a_link_down_pass_and_leave_their_rows(tmp_path: Path) ->
     later = min(int(row["begin_ns"]) for row in received if row["flow"] == "h1->h3" and row["bytes"] != "0")
     assert later - min(int(row["begin_ns"]) for row in received) >= 400_000_000
     assert "2 flows, " in run.output
-    assert "a plane holds 7.4 packets" in run.output
+    assert "worthless" in run.output, "a plane holds 7 packets, too few for fair shares"
     assert "Traceback" not in run.output + run.errors
 
 
