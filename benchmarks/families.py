@@ -5,7 +5,7 @@
 Two planes with 16 hosts a T0; a T0, a T1 and a rail switch have as many links up at every size, so links grow as hosts
 do. Microseconds of CPU time a link, the median of three, each in a new process: `plan` numbers and names the whole
 fabric, `uSIDs` are the routes of all nodes where each host talks to one peer in another T0, `hashed` those of switches
-that hash, of which a switch above the T0s has one for each T0 (`routes` a link), `check` looks at every way between
+that hash, one for each T0 above the T0s (`routes` a link), `check` looks at every way between
 every two T0s of a plane. `MiB` is what a plan keeps when each host has asked for its paths to 16 others.
 """
 
@@ -50,7 +50,7 @@ def all_routes(plan: Plan) -> int:
 
 
 def talking(plan: Plan, peers: int) -> Iterator[tuple[int, int]]:
-    """Each host with so many others, the first of them in the next T0."""
+    """Each host with this number of others, the first of them in the next T0."""
     count = len(plan.hosts)
     for host in range(count):
         yield from ((host, (host + BELOW + step) % count) for step in range(peers))

@@ -179,7 +179,7 @@ class Size:
 def measure(planes: int, groups: int) -> Size:
     """One size, in the process that calls."""
     begun = time.perf_counter()
-    # Without a pair that talks hosts hold no paths, of which there are as many as pairs of hosts.
+    # Without a pair that talks hosts hold no paths; their number is that of pairs of hosts.
     plan = build_plan(clos2_shape(planes, groups, groups, groups, 10**8, 0)).with_paths_between(())
     planned = time.perf_counter()
     tables = StaticTables(plan)
