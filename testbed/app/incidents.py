@@ -84,7 +84,7 @@ def _told(record: RunRecord, window: BlindWindow, kernel: bool) -> Mapping[str, 
 
 
 def _virtually(scenario: Scenario, runs: Path, name: str = VIRTUAL_RUN) -> Path:
-    """A run of which nobody wants a report. Returns its folder."""
+    """A run whose report nobody wants. Returns its folder."""
     folder = runs / name
     (folder / LOGS).mkdir(parents=True)
     write_whole(folder / "scenario.yaml", scenario.dump_yaml())

@@ -1,6 +1,6 @@
 """How good answers to "what is broken" were: the truth of a run against a stream of answers. Pure.
 
-One scoring for whoever answers: the mapper, a program, a student. An answer holds until the next one. What it names is
+One scoring for all who answer: the mapper, a program, a student. An answer holds until the next one. What it names is
 compared by links: a switch is all its links, and a name is as good as each that nobody can tell from it. Links that no
 packet crossed are nobody's business. For a moment after a heal an answer may still name what was broken.
 """

@@ -1,4 +1,4 @@
-"""`mrc-testbed incident`: something may be broken, and whoever observes it is to say what."""
+"""`mrc-testbed incident`: something may be broken, and an observer is to say what."""
 
 from __future__ import annotations
 

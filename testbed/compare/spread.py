@@ -1,4 +1,4 @@
-"""How far runs of one group lie apart, where their seeds differ: a hash of flows is drawn anew with each. Pure.
+"""How far runs of one group lie apart, where their seeds differ: each draws another hash of flows. Pure.
 
 A group's spread is by how much two of its runs differ, in the mean over all pairs, on logarithms: some per cent (Gini's
 mean difference). Its interval is by the jackknife (J. W. Tukey, Annals of Mathematical Statistics 29, 1958): from each

@@ -127,7 +127,7 @@ def _entry(fault: str, dice: Dice, scene: Scene, span: Spell) -> Entry:
 
 
 def _queueing(dice: Dice, scene: Scene) -> str:
-    """A switch for a fault of which nothing comes where nothing waits: mostly one where much does, if there is one."""
+    """A switch for a fault without effect where nothing waits: mostly one where much does, if there is one."""
     queues = scene.queues
     return dice.one(queues) if queues and dice.often(0.8) else dice.one(scene.switches())
 

@@ -1,6 +1,6 @@
 """What was seen: packets that took a known way, how many of them were lost, and when. Pure.
 
-Old evidence fades: only so much time is kept, in bins, so that what a decision costs follows the losses and not the
+Old evidence fades: a limited time is kept, in bins, so that what a decision costs follows the losses and not the
 packets.
 """
 
@@ -62,7 +62,7 @@ class EvidenceWindow:
         self._arrived = [array("q", bytes(8 * self._bins)) for _ in range(table.elements)]
         """By element and bin: packets of rows without a loss that began there."""
         self._slack_ns = period_ns
-        """Rows come in the order of their ends, but for so much."""
+        """Rows come in the order of their ends, but for this much."""
         self._newest = 0
         """The newest bin, as a number that only grows."""
         self._rows: deque[Observation] = deque()

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.mapper.suspects import Direction, Suspect, SuspectTable
 SCALES = (4, 16, 64)
 """Lengths of the stretches of evidence, in periods."""
 SETTLE = 1
-"""Of probes, each of which is told in the period after its own."""
+"""Of probes: each is told in the period after its own."""
 STALLED = 3
 """Periods in which a host lost all that it sent, before its word counts: it may only have been stopped itself."""
 LATE = 4
@@ -82,7 +82,7 @@ class _Accused:
         return self.lost / (self.lost + self.arrived)
 
     def arrive(self, packets: int) -> None:
-        """So many crossed it and were not lost."""
+        """This number of packets crossed it and were not lost."""
         self.clean += packets
         self.well -= packets * log(1 - _least(self.lost, self.lost + self.arrived))
 
@@ -100,7 +100,7 @@ class _Accused:
 
 
 def _least(lost: float, sent: float) -> float:
-    """The least share of losses that so many of so many packets allow: Wilson's lower bound, one in twenty."""
+    """The least share of losses that these counts allow: Wilson's lower bound, one in twenty."""
     share, spread = lost / sent, _Z**2 / sent
     middle = share + spread / 2 - _Z * sqrt(share * (1 - share) / sent + _Z**2 / (4 * sent**2))
     return min(max(middle / (1 + spread), LEAST_LOSS / 2), MOST_LOSS)

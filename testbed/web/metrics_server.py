@@ -1,6 +1,6 @@
 """`/metrics` over HTTP: the newest document of the run as text, made when somebody asks.
 
-Whoever can reach the address may read it; there is nothing that a request can change. On a loopback address the Host
+All who can reach the address may read it; there is nothing that a request can change. On a loopback address the Host
 header must name this machine, so that no page of another site reads it (DNS rebinding).
 """
 

@@ -31,7 +31,7 @@ def periods(row: FaultRow, seed: int) -> Periods:
 
 
 def named_by(method: Callable[[SuspectTable, Sequence[Observation]], set[str]], rows: Periods) -> list[str]:
-    """What a method that looks at a stretch of evidence names, each time that it does so anew."""
+    """What a method that looks at a stretch of evidence names, each time that it does."""
     kept: list[list[Observation]] = []
     held: set[str] = set()
     found: list[str] = []

@@ -51,7 +51,7 @@ MOST_DOWN = 0.1
 
 
 def only_design(made: Sequence[Design], planes: Sequence[int]) -> Design:
-    """The design that was asked for, with so many planes; others may stand beside it for comparison. Raises
+    """The design that was asked for, with this number of planes; others may stand beside it for comparison. Raises
     UsageError."""
     asked = [design for design in made if design.clos.planes in planes]
     other = [design for design in asked if design.clos.tiers not in TIERS]
