@@ -111,6 +111,7 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("died_at", "died after", "died_at", MORE),
     ComparedFigure("bytes_wrong", "wrong bytes", "bytes_wrong"),
     ComparedFigure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
+    ComparedFigure("route_updates", "UPDATEs of BGP", "route_updates", NEITHER),
 )
 
 

@@ -12,7 +12,7 @@ from mrc_testbed.testbed.expect.metrics import METRICS, known_metrics, with_metr
 from mrc_testbed.testbed.expect.reserved import is_reserved
 from mrc_testbed.testbed.expect.scanner import ExpectError
 from mrc_testbed.testbed.expect.scope import EVERYBODY, Scope, ScopeKind
-from mrc_testbed.testbed.expect.spelling import did_you_mean
+from mrc_testbed.testbed.expect.spelling import all_known, did_you_mean
 from mrc_testbed.testbed.expect.vocabulary import OPERATORS, Metric, Severity
 from mrc_testbed.testbed.expect.window import Length, Moment, Span, Window
 
@@ -33,6 +33,7 @@ __all__ = [
     "Severity",
     "Span",
     "Window",
+    "all_known",
     "did_you_mean",
     "is_reserved",
     "known_metrics",

@@ -123,7 +123,7 @@ def test_keys_of_a_plugin_may_have_units(here: Path) -> None:
     [
         (
             "endpoint.congestion_control=fixed-rat",
-            "unknown congestion control 'fixed-rat'; did you mean 'fixed-rate'?; there are fixed, nscc, fixed-rate",
+            "unknown congestion control 'fixed-rat'; did you mean 'fixed-rate'? There are fixed, nscc, fixed-rate",
         ),
         (
             "endpoint.ev_selection=7",

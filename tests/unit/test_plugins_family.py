@@ -147,3 +147,42 @@ def test_a_run_folder_has_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (run / "scenario.yaml").write_text(SCENARIO)
     (tmp_path / "mine.py").unlink()
     assert build_plan(load_recorded(run).shape()).links == scenario.plan().links
+
+
+BRIDGED = """\
+from dataclasses import dataclass
+
+from mrc_testbed.api import Cable, Family, SwitchPlace
+
+T0S = [SwitchPlace(0, 0), SwitchPlace(0, 1)]
+T1S = [SwitchPlace(1, 0), SwitchPlace(1, 1)]
+
+
+@dataclass(frozen=True)
+class Bridged(Family):
+    word = "bridged"
+    hosts = 2
+
+    def t0_of(self, host):
+        return host
+
+    def switches(self):
+        return [*T0S, *T1S]
+
+    def cables(self):
+        return [*map(Cable, T0S, T1S), Cable(*T1S)]
+
+    def ways(self, source, target):
+        yield T0S[source], T1S[source], T1S[target], T0S[target]
+
+
+PLUGIN = {"family": {"bridged": Bridged}}
+"""
+
+
+def test_links_between_switches_of_one_as_are_refused_over_bgp(tmp_path: Path) -> None:
+    over_bgp = "fabric.family={bridged: {}}", "routing=bgp", "world=kernel"
+    (said,) = mistakes(tmp_path, BRIDGED, *over_bgp)
+    assert "t1-0 and t1-1 of the family bridged are linked and one AS" in said
+    assert load(tmp_path, BRIDGED, *over_bgp, "bgp.t1_as=each").shape().family.cable_count == 3
+    assert load(tmp_path, BRIDGED, over_bgp[0]).shape().hosts == 2

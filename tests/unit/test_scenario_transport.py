@@ -343,6 +343,7 @@ REST = {
     "link-rate": "rate: 1mbit",
     "host-slow": "per_packet: 500us",
     "ecn-stuck": "marks: always",
+    "shallow-buffer": "drop: 0.3",
     "switch-reboot": "boot: 1s",
 }
 FLAPS = ("link-flap", "port-flap", "transceiver-flap")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import Field, Strict, create_model, model_validator
 
-from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.expect import all_known
 from mrc_testbed.testbed.scenario.text.fields import WHOLE, Model, Shares, given, refuse
 from mrc_testbed.testbed.scenario.text.one_key import OneKey
 from mrc_testbed.testbed.scenario.text.units import format_share
@@ -42,8 +42,7 @@ class FamilyChoice(OneKey):
     def _is_known(cls, raw: Any) -> Any:
         for word in raw if isinstance(raw, dict) else ():
             if word not in cls.offered:
-                hint = did_you_mean(str(word), cls.offered)
-                raise refuse(f"{UNKNOWN_FAMILY} {word!r}{hint}; there are {', '.join(cls.offered)}", key=word)
+                raise refuse(f"{UNKNOWN_FAMILY} {word!r}{all_known(str(word), cls.offered)}", key=word)
         return raw
 
     def topology(self) -> Family:

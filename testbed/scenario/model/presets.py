@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.expect import all_known
 from mrc_testbed.testbed.scenario.text.fields import refuse
 
 PRESET = "preset"
@@ -37,7 +37,7 @@ def with_preset(raw: Any) -> Any:
     """Raw data of the section with the values of its preset, where it writes none. A word stands for a preset alone."""
     if isinstance(raw, str):
         if raw not in ENDPOINT_VALUES:
-            raise refuse(f"unknown preset {raw!r}{did_you_mean(raw, list(ENDPOINT_VALUES))}; there are {_NAMES}")
+            raise refuse(f"unknown preset {raw!r}{all_known(raw, ENDPOINT_VALUES)}")
         raw = {PRESET: raw}
     if not isinstance(raw, dict) or not isinstance(raw.get(PRESET), str):
         return raw
@@ -62,6 +62,3 @@ def _over(usual: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _both(one: Any, other: Any) -> bool:
     return isinstance(one, Mapping) and isinstance(other, Mapping)
-
-
-_NAMES = ", ".join(ENDPOINT_VALUES)

@@ -46,6 +46,7 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
         yield from _fast_bfd(scenario)
         yield from _nothing_to_carry(scenario)
         yield from _cold_detours(scenario)
+        yield from _links_in_a_system(scenario)
     if scenario.world is WorldKind.VIRTUAL:
         yield from _kernel_only(scenario)
         yield from _too_fast(scenario)
@@ -146,6 +147,21 @@ def _cold_detours(scenario: Scenario) -> Iterator[Mistake]:
         if entry.at.cold:
             why = "BGP finds a detour for a path that is broken before the run begins"
             yield Mistake(("faults", index, "at"), f"{why}; write a time such as `at: 2s`, or `bgp.t1_as: one`")
+
+
+def _links_in_a_system(scenario: Scenario) -> Iterator[Mistake]:
+    """Links of a plugin's family between switches of one tier, which are one autonomous system together."""
+    try:
+        family = scenario.shape().family
+    except ShapeError:  # said already
+        return
+    if scenario.bgp.t1_as == "each":
+        return
+    for lower, upper, _ in family.cables():
+        if lower.tier == upper.tier > 0:
+            why = f"{lower} and {upper} of the family {family.word} are linked and one AS, which refuses its own routes"
+            yield Mistake(("routing",), f"{why}; write `bgp: {{t1_as: each}}`, or `routing: srv6`")
+            return
 
 
 def _fast_bfd(scenario: Scenario) -> Iterator[Mistake]:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS
 from mrc_testbed.hosts.mrc.evselect import SELECTIONS
-from mrc_testbed.testbed.expect import did_you_mean, is_reserved
+from mrc_testbed.testbed.expect import all_known, did_you_mean, is_reserved
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
 
 COLD_START = "cold-start"
@@ -251,12 +251,11 @@ def one_of(noun: str, known: Sequence[str], whole: bool = True) -> Callable[[obj
     """A name from `known`, described by `noun` with its article. Not `whole`: there may be more names."""
 
     def read(value: object) -> str:
-        names = ", ".join(known)
         if not isinstance(value, str):
-            raise refuse(f"must be the name of {noun}, one of {names}")
+            raise refuse(f"must be the name of {noun}, one of {', '.join(known)}")
         if value not in known and whole:
             what = noun.partition(" ")[2]
-            raise refuse(f"unknown {what} {value!r}{did_you_mean(value, known)}; there are {names}")
+            raise refuse(f"unknown {what} {value!r}{all_known(value, known)}")
         return value
 
     return read
