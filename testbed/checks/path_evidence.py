@@ -1,20 +1,25 @@
 """What endpoints have seen of the fabric, as evidence for the mapper: packets by path, and ports without carrier. Pure.
 
-Where the network chooses the path of a packet, what it may have crossed is known in part: the links that all ways have
-in common.
+The same code reads a run that goes on and one that is over: snapshot by snapshot, period by period. Where the network
+chooses the path of a packet, what it may have crossed is known in part: the links that all ways have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from heapq import merge
 
+from mrc_testbed.testbed.checks.events import PortChange
 from mrc_testbed.testbed.checks.reckoned_paths import reckoned
 from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.told_paths import PathCount, tells_paths, told
 from mrc_testbed.testbed.mapper.evidence import Observation
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable, in_common
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.usid import PathId
 
 PERIOD_NS = 200_000_000
@@ -31,30 +36,79 @@ _Place = tuple[str, PathId]
 
 def period_ns(record: RunRecord) -> int:
     """How far apart snapshots are."""
-    return PERIOD_NS // record.scenario.shape().speed
+    return period_of(record.scenario)
+
+
+def period_of(scenario: Scenario) -> int:
+    """How far apart snapshots are in a run of it."""
+    return PERIOD_NS // scenario.shape().speed
 
 
 def evidence(record: RunRecord, table: SuspectTable) -> Iterator[tuple[int, list[Observation]]]:
     """Period by period: when it ends, and what became known in it. Empty where endpoints told nothing."""
     length_ns = period_ns(record)
-    routes = PathRoutesSeen(record, table)
-    rows = ((t_ns, [routes.observed(row) for row in counts]) for t_ns, counts in settled_counts(record))
-    end_ns, found = 0, list[Observation]()
-    for t_ns, observations in merge(rows, _carrier(record, table, length_ns), key=lambda row: row[0]):
-        while end_ns and t_ns > end_ns:
-            yield end_ns, found
-            end_ns, found = end_ns + length_ns, []
-        end_ns = end_ns or t_ns + length_ns
-        found += observations
+    source = EndpointEvidence(record.scenario, record.plan, table)
+    seen = merge(_shots(record, source), _ports(record, source), key=lambda each: each[0])
+    end_ns = last_ns = 0
+    for t_ns, take in seen:
+        end_ns = end_ns or max(t_ns, record.start_ns or 0) + length_ns
+        while t_ns > end_ns:
+            yield end_ns, source.turn(end_ns)
+            end_ns += length_ns
+        last_ns = t_ns
+        take()
     if end_ns:
-        yield end_ns, found
+        source.end()
+        yield max(end_ns, last_ns), source.turn(end_ns)
+
+
+_Taken = Iterator[tuple[int, Callable[[], None]]]
+"""Moments, each with what hands over what was told then."""
+
+
+def _shots(record: RunRecord, source: EndpointEvidence) -> _Taken:
+    for shot, rows in (told if tells_paths(record) else reckoned)(record):
+        yield shot.t_ns, partial(source.counted, shot, rows)
+
+
+def _ports(record: RunRecord, source: EndpointEvidence) -> _Taken:
+    for change in sorted(record.port_changes, key=lambda change: change.t_ns):
+        yield change.t_ns, partial(source.port, change)
+
+
+class EndpointEvidence:
+    """Takes what endpoints of a run tell, each host in order of time, and gives what became known period by period."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
+        self._routes = PathRoutesSeen(scenario, plan, table)
+        self._settling = SettlingCounts(scenario.shape().rtt_ns)
+        self._carriers = Carriers(plan, table, period_of(scenario))
+        self._found: list[Observation] = []
+
+    def counted(self, shot: Snapshot, rows: Iterable[PathCount]) -> None:
+        """A host's snapshot, and what it tells of its paths."""
+        self._found += map(self._routes.observed, self._settling.take(shot, rows))
+
+    def port(self, change: PortChange) -> None:
+        """A port changed its state, as a host saw it."""
+        self._found += self._carriers.take(change)
+
+    def end(self) -> None:
+        """No snapshot comes any more: what waited for the next one counts as it is."""
+        self._found += map(self._routes.observed, self._settling.rest())
+
+    def turn(self, end_ns: int) -> list[Observation]:
+        """A period is over: what became known in it."""
+        found = [*self._found, *self._carriers.turn(end_ns)]
+        self._found = []
+        return found
 
 
 class PathRoutesSeen:
     """What packets on each path of each host cross, as far as hosts can know."""
 
-    def __init__(self, record: RunRecord, table: SuspectTable) -> None:
-        self._record, self._table = record, table
+    def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
+        self._scenario, self._plan, self._table = scenario, plan, table
         self._known: dict[tuple[str, str, PathId], Elements] = {}
 
     def observed(self, row: PathCount) -> Observation:
@@ -66,27 +120,35 @@ class PathRoutesSeen:
         return Observation(route, row.begin_ns, row.end_ns, row.sent, row.lost, row.host, row.first_lost_ns)
 
     def _route(self, host: str, peer: str, path: PathId) -> Elements:
-        plan, names_paths = self._record.plan, self._record.scenario.transport.names_paths
+        plan, names_paths = self._plan, self._scenario.transport.names_paths
         src, dst = plan.host_by_name[host], plan.host_by_name[peer]
         ids = [path] if names_paths else [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
         ways = [self._table.crossed(host, plan.links_on_path(src, dst, each)) for each in ids]
         return in_common(ways)
 
 
-def settled_counts(record: RunRecord) -> Iterator[tuple[int, list[PathCount]]]:
-    """With each snapshot of a host: when it was taken, and what is known of its paths until the one before. A loss is
-    noticed some round trips after the packet left, so each row waits for the next one, which may tell of more. A host
-    that was late by more than T says nothing of that time."""
-    waiting: dict[str, dict[_Place, PathCount]] = {}
-    latest: dict[str, int] = {}
-    for shot, rows in (told if tells_paths(record) else reckoned)(record):
-        was_late = shot.latest_ns > max(latest.get(shot.host, 0), record.scenario.shape().rtt_ns)
-        latest[shot.host] = max(shot.latest_ns, latest.get(shot.host, 0))
+class SettlingCounts:
+    """Holds counts back for a snapshot. A loss is noticed some round trips after the packet left, so each row waits for
+    the next one, which may tell of more. A host that was late by more than T says nothing of that time."""
+
+    def __init__(self, rtt_ns: int) -> None:
+        self._rtt_ns = rtt_ns
+        self._waiting: dict[str, dict[_Place, PathCount]] = {}
+        self._latest: dict[str, int] = {}
+
+    def take(self, shot: Snapshot, rows: Iterable[PathCount]) -> Iterator[PathCount]:
+        """What is known of a host's paths until the snapshot before this one."""
+        was_late = shot.latest_ns > max(self._latest.get(shot.host, 0), self._rtt_ns)
+        self._latest[shot.host] = max(shot.latest_ns, self._latest.get(shot.host, 0))
         new = {} if was_late else {(row.peer, row.path): row for row in rows}
-        yield shot.t_ns, list(_settled(waiting.get(shot.host, {}), new))
-        waiting[shot.host] = new
-    for host, last in waiting.items():
-        yield record.snapshots.times_ns(host)[-1], list(last.values())
+        yield from _settled(self._waiting.get(shot.host, {}), new)
+        self._waiting[shot.host] = new
+
+    def rest(self) -> Iterator[PathCount]:
+        """What still waits."""
+        for rows in self._waiting.values():
+            yield from rows.values()
+        self._waiting.clear()
 
 
 def _settled(before: Mapping[_Place, PathCount], new: dict[_Place, PathCount]) -> Iterator[PathCount]:
@@ -110,38 +172,37 @@ def _possible(row: PathCount) -> PathCount:
     return replace(row, sent=row.lost) if row.lost > row.sent else row
 
 
-def _carrier(record: RunRecord, table: SuspectTable, length_ns: int) -> Iterator[tuple[int, list[Observation]]]:
+class Carriers:
     """What hosts say of their own ports: all is lost while one is down, and nothing when it is up again."""
-    found = [row for (host, plane), changes in _own_ports(record).items() for row in _spells(host, plane, changes)]
-    rows = []
-    for host, plane, begin_ns, end_ns, down in found:
-        link = next(one for one in record.plan.links_of(host) if one.plane == plane)
-        route = table.crossed(host, [link.name, link.name])
-        for at_ns in range(begin_ns, end_ns or record.end_ns, length_ns) if down else (begin_ns,):
-            until_ns = min(at_ns + length_ns, end_ns) if down and end_ns else at_ns + length_ns
-            lost = CARRIER_PACKETS if down else 0
-            rows.append((until_ns, Observation(route, at_ns, until_ns, CARRIER_PACKETS, lost, host, begin_ns * down)))
-    for t_ns, row in sorted(rows, key=lambda each: each[0]):
-        yield t_ns, [row]
 
+    def __init__(self, plan: Plan, table: SuspectTable, length_ns: int) -> None:
+        self._plan, self._table, self._length_ns = plan, table, length_ns
+        self._down: dict[tuple[str, int], tuple[int, int]] = {}
+        """By host and plane of the ports that are down: since when, and until when that has been told."""
 
-def _own_ports(record: RunRecord) -> dict[tuple[str, int], list[tuple[int, str]]]:
-    found: dict[tuple[str, int], list[tuple[int, str]]] = {}
-    for change in record.port_changes:
-        if not change.peer and change.host in record.plan.host_by_name:
-            found.setdefault((change.host, change.plane), []).append((change.t_ns, change.state))
-    return found
+    def take(self, change: PortChange) -> Iterator[Observation]:
+        """A port changed its state, as a host saw it."""
+        port = change.host, change.plane
+        if change.peer or change.host not in self._plan.host_by_name:
+            return
+        if change.state == _DOWN:
+            self._down.setdefault(port, (change.t_ns, change.t_ns))
+        elif change.state == _UP and port in self._down:
+            since_ns, told_ns = self._down.pop(port)
+            if change.t_ns > told_ns:
+                yield self._row(port, told_ns, change.t_ns, since_ns)
+            yield self._row(port, change.t_ns, change.t_ns + self._length_ns, 0)
 
+    def turn(self, end_ns: int) -> Iterator[Observation]:
+        """A period is over: of each port that is down."""
+        for port, (since_ns, told_ns) in self._down.items():
+            if end_ns > told_ns:
+                self._down[port] = since_ns, end_ns
+                yield self._row(port, told_ns, end_ns, since_ns)
 
-def _spells(host: str, plane: int, changes: list[tuple[int, str]]) -> Iterator[tuple[str, int, int, int, bool]]:
-    """Host, plane, begin, end (0: it goes on), and whether the port was down."""
-    down_ns = 0
-    for t_ns, state in changes:
-        if state == _DOWN:
-            down_ns = down_ns or t_ns
-        elif state == _UP and down_ns:
-            yield host, plane, down_ns, t_ns, True
-            yield host, plane, t_ns, t_ns, False
-            down_ns = 0
-    if down_ns:
-        yield host, plane, down_ns, 0, True
+    def _row(self, port: tuple[str, int], begin_ns: int, end_ns: int, down_ns: int) -> Observation:
+        host, plane = port
+        link = next(one for one in self._plan.links_of(host) if one.plane == plane)
+        route = self._table.crossed(host, [link.name, link.name])
+        lost = CARRIER_PACKETS if down_ns else 0
+        return Observation(route, begin_ns, end_ns, CARRIER_PACKETS, lost, host, down_ns)

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.told_paths import (
     HostPath,
     PathCount,
-    first_lost_ns,
+    first_lost,
     paths_between,
     retirements,
 )
@@ -62,7 +62,7 @@ class _HostPaths:
             PathCount(
                 *(key[0], key[1], PathId(key[2], key[3])),
                 *(begin_ns, end_ns, sent.get(key, 0), lost.get(key, 0)),
-                first_lost_ns(self._record, key, begin_ns, end_ns) if key in lost else 0,
+                first_lost(retirements(self._record), key, begin_ns, end_ns) if key in lost else 0,
             )
             for key in sent.keys() | lost.keys()
             if sent.get(key) or lost.get(key)

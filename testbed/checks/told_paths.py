@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.snapshots import Snapshot
+from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.evs import ev_ids
+from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.usid import PathId
 
 MOST_TOLD = 256
 """Paths of which a host tells at a time; one with more tells of its peers in turn (hosts/mrc/path_log.py)."""
 HostPath = tuple[str, str, int, int]
 """Host, peer, plane and number, as `EvChange.path`."""
+Retirements = dict[HostPath, tuple[list[int], list[int]]]
+"""By path: when it was retired each time, and when the packet had left whose loss did that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,50 +48,74 @@ def tells_paths(record: RunRecord) -> bool:
 
 
 def told(record: RunRecord) -> Iterator[tuple[Snapshot, list[PathCount]]]:
-    """Each snapshot, with what its host tells of its paths. What it tells of a peer counts from when it told of that
-    one last; with few paths that is the snapshot before."""
-    paths: dict[tuple[str, str], Sequence[PathId]] = {}
-    since: dict[tuple[str, str], int] = {}
-    before: dict[str, int] = {}
+    """Each snapshot, with what its host tells of its paths."""
+    reader = ToldPaths(record.scenario, record.plan, retirements(record))
     for shot in record.snapshots.thinned(0):
+        yield shot, reader.take(shot)
+
+
+class ToldPaths:
+    """Reads what hosts tell of their paths, snapshot by snapshot. What a host tells of a peer counts from when it told
+    of that one last; with few paths that is the snapshot before."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, retired: Retirements | None = None) -> None:
+        """`retired`: those of the whole run, where they are known; else `retire` tells of each."""
+        self._scenario, self._plan = scenario, plan
+        self._retired: Retirements = {} if retired is None else retired
+        self._paths: dict[tuple[str, str], Sequence[PathId]] = {}
+        self._since: dict[tuple[str, str], int] = {}
+        self._before: dict[str, int] = {}
+
+    def retire(self, path: HostPath, t_ns: int, first_lost_tx_ns: int) -> None:
+        """A path was retired, before the snapshot that tells of it."""
+        times, first = self._retired.setdefault(path, ([], []))
+        times.append(t_ns)
+        first.append(first_lost_tx_ns)
+
+    def take(self, shot: Snapshot) -> list[PathCount]:
+        """What a host tells of its paths, the snapshots of each in order of time."""
         rows: list[PathCount] = []
         peers = sorted({*(shot.sent_by_path or ()), *shot.lost_by_path})
         for key in ((shot.host, peer) for peer in peers):
-            if key not in paths:
-                paths[key] = paths_between(record, *key)
-                since[key] = before.get(shot.host, shot.t_ns)
-            rows += _rows(record, shot, key[1], paths[key], since[key])
-        mine = [key for key in paths if key[0] == shot.host]
-        all_told = sum(len(paths[key]) for key in mine) <= MOST_TOLD
-        since |= {key: shot.t_ns for key in mine if all_told or key[1] in peers}
-        before[shot.host] = shot.t_ns
-        yield shot, rows
+            if key not in self._paths:
+                self._paths[key] = _paths(self._scenario, self._plan, *key)
+                self._since[key] = self._before.get(shot.host, shot.t_ns)
+            rows += self._rows(shot, key)
+        mine = [key for key in self._paths if key[0] == shot.host]
+        all_told = sum(len(self._paths[key]) for key in mine) <= MOST_TOLD
+        self._since |= {key: shot.t_ns for key in mine if all_told or key[1] in peers}
+        self._before[shot.host] = shot.t_ns
+        return rows
 
-
-def _rows(record: RunRecord, shot: Snapshot, peer: str, paths: Sequence[PathId], begin_ns: int) -> Iterator[PathCount]:
-    sent = (shot.sent_by_path or {}).get(peer) or [0] * len(paths)
-    lost = shot.lost_by_path.get(peer, {})
-    for path, count in zip(paths, sent, strict=False):
-        gone = lost.get(f"{path.plane}/{path.uplink}", 0)
-        if gone:
-            first_ns = first_lost_ns(record, (shot.host, peer, path.plane, path.uplink), begin_ns, shot.t_ns)
-            yield PathCount(shot.host, peer, path, begin_ns, shot.t_ns, count, gone, first_ns)
-        elif count:
-            yield PathCount(shot.host, peer, path, begin_ns, shot.t_ns, count, 0)
+    def _rows(self, shot: Snapshot, key: tuple[str, str]) -> Iterator[PathCount]:
+        (host, peer), begin_ns = key, self._since[key]
+        sent = (shot.sent_by_path or {}).get(peer) or [0] * len(self._paths[key])
+        lost = shot.lost_by_path.get(peer, {})
+        for path, count in zip(self._paths[key], sent, strict=False):
+            gone = lost.get(f"{path.plane}/{path.uplink}", 0)
+            if gone:
+                first_ns = first_lost(self._retired, (host, peer, path.plane, path.uplink), begin_ns, shot.t_ns)
+                yield PathCount(host, peer, path, begin_ns, shot.t_ns, count, gone, first_ns)
+            elif count:
+                yield PathCount(host, peer, path, begin_ns, shot.t_ns, count, 0)
 
 
 def paths_between(record: RunRecord, host: str, peer: str) -> Sequence[PathId]:
     """In the order in which a host tells of them; none for names that are not in the plan."""
-    hosts = record.plan.host_by_name
+    return _paths(record.scenario, record.plan, host, peer)
+
+
+def _paths(scenario: Scenario, plan: Plan, host: str, peer: str) -> Sequence[PathId]:
+    hosts = plan.host_by_name
     if host == peer or not {host, peer} <= hosts.keys():
         return ()
-    return ev_ids(record.scenario, record.plan, hosts[host], hosts[peer])
+    return ev_ids(scenario, plan, hosts[host], hosts[peer])
 
 
 @derived
-def retirements(record: RunRecord) -> dict[HostPath, tuple[list[int], list[int]]]:
-    """By path: when it was retired each time, and when the packet had left whose loss did that."""
-    found: dict[HostPath, tuple[list[int], list[int]]] = {}
+def retirements(record: RunRecord) -> Retirements:
+    """Those of the whole run."""
+    found: Retirements = {}
     for change in record.ev_changes:
         if change.retired:
             times, first = found.setdefault(change.path, ([], []))
@@ -96,8 +124,8 @@ def retirements(record: RunRecord) -> dict[HostPath, tuple[list[int], list[int]]
     return found
 
 
-def first_lost_ns(record: RunRecord, path: HostPath, begin_ns: int, end_ns: int) -> int:
+def first_lost(known: Retirements, path: HostPath, begin_ns: int, end_ns: int) -> int:
     """When the first packet left whose loss retired this path in that time; 0: none did, or nobody knows."""
-    times, first = retirements(record).get(path, ((), ()))
+    times, first = known.get(path, ((), ()))
     number = bisect_right(times, begin_ns)
     return first[number] if number < len(times) and times[number] <= end_ns else 0
