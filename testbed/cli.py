@@ -106,6 +106,8 @@ lesson_app.command("new", epilog=example("lesson new my-lesson"))(lesson.new)
 incident_app.command("kinds", epilog=example("incident kinds"))(incident.kinds)
 incident_app.command("draw", epilog=example("incident draw 7"))(incident.draw)
 incident_app.command("observe", epilog=example("incident observe cases/5e8d4dcbf9e0"))(incident.observe)
+incident_app.command("answer", epilog=example("incident answer cases/5e8d4dcbf9e0 mine.jsonl"))(incident.answer)
+incident_app.command("score", epilog=example("incident score cases/5e8d4dcbf9e0"))(incident.score)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

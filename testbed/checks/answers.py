@@ -19,6 +19,7 @@ from mrc_testbed.testbed.errors import ExitCode, Problem, TestbedError
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange
 from mrc_testbed.testbed.mapper.suspects import Direction
+from mrc_testbed.testbed.rundir.files import parse_json
 from mrc_testbed.testbed.scenario.load.wording import mistake_of
 from mrc_testbed.testbed.scenario.text.fields import Model
 
@@ -39,7 +40,7 @@ class Incident(Model):
     where: tuple[str, ...] = Field(min_length=1, description="hosts, NIC ports, links, switches", examples=["[h3]"])
     what: str | None = Field(default=None, description="a kind of fault; null: not said", examples=["link-loss"])
     direction: Direction | None = Field(default=None, description="of a link that loses one way", examples=["up"])
-    since_s: float | None = Field(default=None, description="since when", examples=[8.0])
+    since_s: float | None = Field(default=None, allow_inf_nan=False, description="since when", examples=[8.0])
     amount: float | None = Field(default=None, ge=0, le=1, description="the share of packets lost", examples=[0.05])
     p: float = Field(default=1.0, ge=0, le=1, description="how sure that is", examples=[0.8])
 
@@ -97,7 +98,7 @@ def read_answer(
 ) -> tuple[Answer | None, list[tuple[int, str, str]]]:
     """One line, and what is wrong with it: column, path and message. None where it is no answer at all."""
     try:
-        content = json.loads(line)
+        content = parse_json(line)
     except ValueError as error:
         column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         return None, [(column, "answer", f"is not JSON: {getattr(error, 'msg', error)}; write one object a line")]

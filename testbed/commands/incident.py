@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from mrc_testbed.testbed.terminal import say
 
 CASES = Path("cases")
 CaseArgument = Annotated[Path, typer.Argument(metavar="CASE", help="Folder of a case.", show_default=False)]
+CasesArgument = Annotated[list[Path], typer.Argument(metavar="CASE...", help="Folders of cases.", show_default=False)]
 _Seed = Annotated[int, typer.Argument(metavar="SEED", min=0, help="Decides all of the case.", show_default=False)]
 _Kind = Annotated[
     str | None,
@@ -19,6 +22,11 @@ _Kind = Annotated[
 ]
 _OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for cases.")]
 _Kernel = Annotated[bool, typer.Option("--kernel", help="On this kernel; else in virtual time. Needs root.")]
+_Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose answers they are.")]
+_Answers = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Lines of JSON; - for standard input.", show_default=False)
+]
+_Json = Annotated[bool, typer.Option("--json", "-j", help="Print JSON.")]
 
 
 def kinds() -> None:
@@ -59,3 +67,38 @@ def observe(case: CaseArgument, kernel: _Kernel = False) -> None:
         say(f"{case}: observed")
     if not found.counts:
         raise typer.Exit(ExitCode.INCONCLUSIVE)
+
+
+def answer(case: CaseArgument, file: _Answers, name: _Name = "me") -> None:
+    """Check answers to a case, and keep them beside it.
+
+    Every mistake is said with its line and key. Exit status: 0, or 2 where nothing was kept.
+    """
+    from mrc_testbed.testbed.incidents.answering import answer_lines, keep_answers, read_answer_lines
+    from mrc_testbed.testbed.incidents.case import case_at
+
+    place = case_at(case)
+    if file == Path("-"):
+        source, lines = "standard input", answer_lines("standard input", sys.stdin.buffer.read())
+    else:
+        source, lines = str(file), read_answer_lines(file)
+    kept = keep_answers(place, name, source, lines)
+    say(f"{case}: kept {len(kept)} answer{'s' * (len(kept) != 1)} by {name}")
+
+
+def score(cases: CasesArgument, json_: _Json = False) -> None:
+    """Compare all answers to cases with the truth beside them.
+
+    Exit status: 0, or 2 where a case has no answer, no truth, or does not count.
+    """
+    from mrc_testbed.testbed.app.incident_scores import scores_of
+    from mrc_testbed.testbed.incidents.case import case_at
+    from mrc_testbed.testbed.incidents.tables import score_lines
+    from mrc_testbed.testbed.incidents.totals import by_name
+
+    found = scores_of([case_at(case) for case in cases])
+    if json_:
+        totals = {name: each.document() for name, each in by_name(found).items()}
+        say(json.dumps({"scores": [one.document() for one in found], "totals": totals}, indent=2))
+    else:
+        say("\n".join(score_lines(found)))

@@ -102,6 +102,8 @@ COMMANDS = {
     "incident kinds": [("incident kinds", 0)],
     "incident draw": [("incident draw 1 --out cases", 0)],
     "incident observe": [("incident observe nothing", 2)],
+    "incident answer": [("incident answer nothing t.yaml", 2)],
+    "incident score": [("incident score nothing", 2)],
     "sweep plan": [("sweep plan t.yaml --out big", 0)],
     "sweep cell": [("sweep cell big --index 0 --of 1", 0)],
     "sweep run": [("sweep run big -q", 0)],
