@@ -273,6 +273,20 @@ def _regret(runs: Runs) -> list[Panel]:
     ]
 
 
+def _rails(runs: Runs) -> list[Panel]:
+    """Steps, and the bytes that rail switches send up in one."""
+    (steps,) = _one_line_each("A spine switch of one of two planes is dead for six seconds")(runs)
+    sent = [(number, _sent_up(run) / 1e6) for number, run in enumerate(runs.values())]
+    return [steps, Panel("Over the spine in a step", "", "MB", [Series("", sent, "bars")], categories=list(runs))]
+
+
+def _sent_up(run: Run) -> float:
+    """By T0s in a step, those of the warm-up among them."""
+    seen = run.samples[(run.samples["t_s"] >= 0) & run.samples["node"].str.contains("-t0-")]
+    ports = seen[seen["port"].str.startswith("up")].groupby(["node", "port"])["tx_bytes"]
+    return float((ports.last() - ports.first()).sum()) / run.scenario.jobs[0].entry.total_steps
+
+
 def _uplink_loads(runs: Runs) -> list[Panel]:
     """What each uplink of the T0s carried of what it could, the least first, from a second on."""
     series = []
@@ -309,6 +323,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "synchronous": _synchronous,
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
+    "rails": _rails,
     "wrong-hash": _uplink_loads,
     "pause-storm": _one_line_each("Steps of a job; from 5 s to 11 s eleven other hosts send to another one"),
 }

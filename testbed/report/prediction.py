@@ -113,6 +113,7 @@ def _formula(part: StepAction, axes: dict[str, int], hosts: int) -> str:
         return "as written"
     if isinstance(part, Exchange):
         written = f"size = {format_size(part.terms.size_bytes)}, N = {axes.get(part.axis, hosts)}"
+        written += f", N-{axes[part.local]} in place of N-1" if part.local in axes else ""
         return f"{part.collective.formula}, {written}" if part.collective.formula else written
     names = ", ".join(map(_words, part.parts))
     return f"at least the longest of {names}, and all their bytes at line rate"

@@ -44,10 +44,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Ranks that work together, in order, and their host numbers."""
+    """Ranks that work together, in order, and their host numbers.
+
+    `nodes`: the number of each rank's node, in the same order, where ranks of one node send each other nothing over the
+    network; empty where all do.
+    """
 
     ranks: tuple[int, ...]
     hosts: tuple[int, ...]
+    nodes: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ all of its groups at once. The programs hold two steps, an even and an odd one, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -41,12 +41,13 @@ class Compute:
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A collective in every group along an axis (ALL: one group of all ranks). `plugin`: its class, if from a
-    plugin."""
+    plugin. `local`: the axis along which ranks are one node, if their chunks for each other stay in it."""
 
     kind: str
     axis: str
     terms: Terms
     plugin: type[Collective] | None = None
+    local: str = ALL
 
     @property
     def collective(self) -> type[Collective]:
@@ -118,6 +119,14 @@ class StepJob:
         ranks = tuple(self.first_rank + member for member in members)
         return Group(ranks, tuple(self.hosts[member] for member in members))
 
+    def _groups_of(self, exchange: Exchange) -> list[Group]:
+        """Its groups; all ranks know their nodes where it has some."""
+        groups = self.groups(exchange.axis)
+        if exchange.local == ALL:
+            return groups
+        node_of = {rank: node for node, group in enumerate(self.groups(exchange.local)) for rank in group.ranks}
+        return [replace(group, nodes=tuple(node_of[rank] for rank in group.ranks)) for group in groups]
+
     @property
     def exchanges(self) -> list[Exchange]:
         """In step order."""
@@ -131,7 +140,7 @@ class StepJob:
         place, names = 0, self._names()
         for exchange, name in zip(self.exchanges, names, strict=True):
             make = exchange.collective
-            found.append([make(group, exchange.terms, place, name) for group in self.groups(exchange.axis)])
+            found.append([make(group, exchange.terms, place, name) for group in self._groups_of(exchange)])
             place += found[-1][0].data_bytes
         return found
 

@@ -163,7 +163,14 @@ def _axes(sketch: Sketch, _: FieldInfo) -> Any:
 
 def _over(sketch: Sketch, _: FieldInfo) -> str | None:
     usable = [name for name, size in sketch.axes.items() if size > 1]
-    return sketch.one(usable) if usable else None
+    sketch.over = sketch.one(usable) if usable else None
+    return sketch.over
+
+
+def _local(sketch: Sketch, _: FieldInfo) -> str | None:
+    """Where the collective is one of all hosts, drawn before: some of which need the network."""
+    usable = [name for name, size in sketch.axes.items() if size < sketch.ranks]
+    return sketch.one(usable) if usable and not sketch.over else None
 
 
 def _micro_batches(sketch: Sketch, _: FieldInfo) -> int:
@@ -184,6 +191,7 @@ def one_part(sketch: Sketch, model: type[Any]) -> dict[str, Any]:
         return {kind: sketch.time(1, 20 * MS)}
     if kind == "together":
         return {kind: [one_part(sketch, StepItem) for _ in range(sketch.dice.randint(1, 3))]}
+    sketch.over = None
     return {kind: mapping(sketch, "exchange", model.models()[kind])}
 
 
@@ -350,6 +358,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     },
     "exchange": {
         "over": _over,
+        "local": _local,
         "size": _size,
         "qps": _of(1, 1, 2, 5),
         "message": _message,

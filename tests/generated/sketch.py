@@ -45,6 +45,7 @@ class Sketch:
         self.pairs: set[tuple[str, str]] = set()
         self.names: list[str] = []
         self.axes: dict[str, int] = {}
+        self.over: str | None = None
         self.ranks = 0
         self.rounds = 1
         self.faults: list[str] = []

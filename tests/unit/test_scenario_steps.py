@@ -51,6 +51,12 @@ def test_a_step_is_what_is_written() -> None:
     assert [group.ranks for group in job.groups("tensor")] == [(0, 1), (2, 3)]
 
 
+def test_an_all_to_all_knows_which_ranks_are_one_node() -> None:
+    text = HEAD + TRAIN.replace("over: data", "local: tensor")
+    together = load_scenario_text(text).jobs[0].entry.parts[3]
+    assert together == Together((Exchange("all-to-all", ALL, Terms(1 << 20), local="tensor"), Compute(10 * MS)))
+
+
 @pytest.mark.parametrize("kind", sorted(COLLECTIVES))
 def test_every_collective_stands_by_itself(kind: str) -> None:
     text = f"{HEAD}  - {kind}: {{hosts: [h3, h0], size: 2B, iterations: 20, warm_up: 2, qps: 3}}\n"
@@ -125,6 +131,14 @@ def test_messages_may_be_short_or_long(message: str) -> None:
             "over: data",
             "over: date",
             "step.3.together.0.all-to-all.over: unknown axis 'date'; did you mean 'data'?",
+        ),
+        ("over: data", "local: date", "together.0.all-to-all.local: unknown axis 'date'; did you mean 'data'?"),
+        ("over: data", "over: data, local: tensor", "all-to-all.local: says which ranks of all hosts are one node;"),
+        ("over: tensor", "local: tensor", "step.1.allreduce.local: unknown key 'local'"),
+        (
+            "{tensor: 2, data: 2}\n      step:",
+            "{all: 4}\n      step:\n        - all-to-all: {local: all, size: 1MiB}",
+            "step.0.all-to-all.local: along 'all' are all hosts: one node, which needs no network",
         ),
         ("over: tensor", "over: model", "step.1.allreduce.over: unknown axis 'model'; `parallel` has tensor, data"),
         ("      parallel: {tensor: 2, data: 2}\n", "", "unknown axis 'tensor'; `parallel` has none"),

@@ -221,6 +221,29 @@ def test_groups_differ_in_their_axis_only_and_neighbours_are_innermost() -> None
     assert [group.ranks for group in made.groups(ALL)] == [tuple(range(12))]
 
 
+@pytest.mark.parametrize(("local", "nodes"), [("tensor", 6), ("pipeline", 6), ("data", 4)])
+def test_an_all_to_all_leaves_what_stays_in_a_node(local: str, nodes: int) -> None:
+    made = StepJob(tuple(range(12)), 3, (Exchange("all-to-all", ALL, Terms(1200), local=local),), axes=AXES)
+    reports = run(made.plan(), seed=nodes)
+    assert set(wrong(reports)) == {0}
+    beyond = 12 - 12 // nodes
+    assert {report.sent_bytes for told in reports.values() for report in told} == {beyond * 100}
+    of_node = {rank: set(group.ranks) for group in made.groups(local) for rank in group.ranks}
+    assert len(list(made.qps())) == 12 * beyond
+    assert not [qp for qp in made.qps() if qp.dst in of_node[qp.src]]
+
+
+def test_an_all_to_all_by_way_of_rails_sends_as_much_between_nodes() -> None:
+    """Of a node with two NICs: chunks for rank j of another node go over the node's NIC j, by fewer and longer hops."""
+    axes = (("rails", 2), ("nodes", 3))
+    direct = StepJob(tuple(range(6)), 1, (Exchange("all-to-all", ALL, Terms(600), local="rails"),), axes=axes)
+    relayed = StepJob(tuple(range(6)), 1, (Exchange("all-to-all", "nodes", Terms(600)),), axes=axes)
+    assert [each[0].sent_bytes for each in (direct.collectives[0], relayed.collectives[0])] == [400, 400]
+    assert [len(list(job.qps())) for job in (direct, relayed)] == [24, 12]
+    assert all(qp.src % 2 == qp.dst % 2 for qp in relayed.qps())
+    assert direct.step_ns(QUICKSTART) == relayed.step_ns(QUICKSTART)
+
+
 def test_no_two_collectives_of_a_step_share_a_qp_or_a_place() -> None:
     made = StepJob(tuple(range(12)), 1, MIXED, axes=AXES)
     counts = Counter(qp.id for qp in made.qps())

@@ -78,9 +78,28 @@ class Over(Model):
 
     over: Name = Field(default=ALL, description="an axis of `parallel`; left out, all hosts", examples=["data"])
 
+    @property
+    def local_axis(self) -> str:
+        """The axis along which ranks are one node, which they need no network in; ALL: there is none."""
+        return ALL
+
 
 class OverAxis(Over, Sized):
     """A collective in a step."""
+
+
+class BetweenNodes(OverAxis):
+    """An all-to-all in a step."""
+
+    local: Name = Field(
+        default=ALL,
+        description="an axis of `parallel` whose ranks are one node: what they have for each other stays in it",
+        examples=["rails"],
+    )
+
+    @property
+    def local_axis(self) -> str:
+        return self.local
 
 
 class StagesOverAxis(Over, Staged):
@@ -99,7 +118,7 @@ class StepItem(OneKey):
     sendrecv: OverAxis | None = Field(
         default=None, description="each rank sends to the next", examples=["{size: 64KiB}"]
     )
-    all_to_all: OverAxis | None = Field(
+    all_to_all: BetweenNodes | None = Field(
         default=None, alias="all-to-all", description="each rank sends to every other", examples=["{size: 1MiB}"]
     )
     pipeline: StagesOverAxis | None = Field(
@@ -109,7 +128,9 @@ class StepItem(OneKey):
     def part(self) -> Compute | Exchange:
         """The parameters for planning, as the workloads take them."""
         kind, value = self.chosen
-        return Compute(value) if kind == "compute" else Exchange(kind, value.over, value.terms(), value.plugin)
+        if kind == "compute":
+            return Compute(value)
+        return Exchange(kind, value.over, value.terms(), value.plugin, value.local_axis)
 
     def placed(self, place: KeyPath) -> Iterator[PlacedExchange]:
         """The collective, at `place` in the file."""

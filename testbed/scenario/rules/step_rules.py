@@ -15,7 +15,7 @@ from mrc_testbed.testbed.scenario.rules.flow_rules import MAX_MESSAGE_BYTES, no_
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.source import KeyPath
 from mrc_testbed.testbed.scenario.text.units import format_size
-from mrc_testbed.testbed.workloads.steps import ALL
+from mrc_testbed.testbed.workloads.steps import ALL, Exchange
 from mrc_testbed.topos.plan import Plan
 
 MAX_OPERATIONS = {WorldKind.KERNEL: 500_000, WorldKind.VIRTUAL: 4_000_000}
@@ -63,18 +63,34 @@ def _exchange(entry: StepEntry, placed: PlacedExchange, plan: Plan, where: KeyPa
         limits = f"1B to {format_size(MAX_MESSAGE_BYTES)}"
         yield Mistake((*where, *placed.place, "message"), f"{format_size(message)} is outside {limits}")
     if exchange.axis != ALL and exchange.axis not in axes:
-        hint = did_you_mean(exchange.axis, axes) or f"; `parallel` has {', '.join(axes) or 'none'}"
-        yield Mistake((*where, *placed.place, "over"), f"unknown axis {exchange.axis!r}{hint}")
+        yield Mistake((*where, *placed.place, "over"), _unknown(exchange.axis, axes))
         return
     ranks = axes.get(exchange.axis, len(entry.host_names(plan.shape)))
     if exchange.axis != ALL and ranks < 2:
         yield Mistake(
             (*where, *placed.place, "over"), f"along {exchange.axis!r} there is only one host; remove this entry"
         )
+    if exchange.local != ALL:
+        yield from _local(exchange, axes, ranks, (*where, *placed.place, "local"))
     least = exchange.collective.least_bytes(ranks)
     if exchange.terms.size_bytes < least:
         needs = f"a byte for each of {ranks} hosts" if least > 1 else "1B"
         yield Mistake((*where, *placed.size_place), f"{format_size(exchange.terms.size_bytes)} is less than {needs}")
+
+
+def _unknown(axis: str, axes: Mapping[str, int]) -> str:
+    hint = did_you_mean(axis, axes) or f"; `parallel` has {', '.join(axes) or 'none'}"
+    return f"unknown axis {axis!r}{hint}"
+
+
+def _local(exchange: Exchange, axes: Mapping[str, int], ranks: int, where: KeyPath) -> Iterator[Mistake]:
+    """Of the axis whose ranks are one node."""
+    if exchange.axis != ALL:
+        yield Mistake(where, "says which ranks of all hosts are one node; leave it or `over` out")
+    elif exchange.local not in axes:
+        yield Mistake(where, _unknown(exchange.local, axes))
+    elif axes[exchange.local] == ranks:
+        yield Mistake(where, f"along {exchange.local!r} are all hosts: one node, which needs no network")
 
 
 def _length(entry: StepEntry, plan: Plan, world: WorldKind, where: KeyPath) -> Iterator[Mistake]:
