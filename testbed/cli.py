@@ -107,6 +107,9 @@ incident_app.command("kinds", epilog=example("incident kinds"))(incident.kinds)
 incident_app.command("draw", epilog=example("incident draw 7"))(incident.draw)
 incident_app.command("observe", epilog=example("incident observe cases/5e8d4dcbf9e0"))(incident.observe)
 incident_app.command("answer", epilog=example("incident answer cases/5e8d4dcbf9e0 mine.jsonl"))(incident.answer)
+incident_app.command("serve", epilog=example("incident serve cases/5e8d4dcbf9e0 -- python3 docs/examples/detector.py"))(
+    incident.serve
+)
 incident_app.command("score", epilog=example("incident score cases/5e8d4dcbf9e0"))(incident.score)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 

@@ -86,6 +86,37 @@ def answer(case: CaseArgument, file: _Answers, name: _Name = "me") -> None:
     say(f"{case}: kept {len(kept)} answer{'s' * (len(kept) != 1)} by {name}")
 
 
+def serve(
+    case: CaseArgument,
+    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The program, and its arguments.")],
+    name: _Name = "me",
+    user: Annotated[
+        str | None, typer.Option("--as", metavar="USER", help="Who runs it; else who called sudo.", show_default=False)
+    ] = None,
+    looks: Annotated[int, typer.Option(metavar="N", min=0, help="How often it may look.")] = 10_000,
+    most_bytes: Annotated[int, typer.Option("--bytes", metavar="N", min=0, help="What it may be told.")] = 64 << 20,
+    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Seconds that it may take.")] = 600,
+) -> None:
+    """Let a program observe a case: it asks and answers in lines of JSON on its standard output and input.
+
+    Keeps its answers. Exit status: 0; 1 where the program ended with an error, 2 where it cannot be started or the name
+    has answered before, 3 where its time was over.
+    """
+    from mrc_testbed.testbed.app.incident_serve import ProgramCalled, user_called
+    from mrc_testbed.testbed.app.incident_serve import serve as serve_case
+    from mrc_testbed.testbed.incidents.case import case_at
+    from mrc_testbed.testbed.incidents.protocol import LookBudget
+
+    program = ProgramCalled(command, timeout, *user_called(user))
+    found = serve_case(case_at(case), name, program, LookBudget(looks, most_bytes))
+    told = f"{found.looks} looks, {found.told_bytes} bytes"
+    say(f"{case}: {name} gave {found.answers} answer{'s' * (found.answers != 1)} after {told}")
+    if found.status:
+        ended = f"signal {-found.status}" if found.status < 0 else f"exit status {found.status}"
+        say(f"{command[0]}: ended with {ended}", err=True)
+        raise typer.Exit(ExitCode.FAIL)
+
+
 def score(cases: CasesArgument, json_: _Json = False) -> None:
     """Compare all answers to cases with the truth beside them.
 

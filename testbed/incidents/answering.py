@@ -55,13 +55,19 @@ def checked(case: CaseFolder, source: str, lines: Sequence[str]) -> list[Answer]
     return answers
 
 
-def keep_answers(case: CaseFolder, name: str, source: str, lines: Iterable[str]) -> list[Answer]:
-    """Check answers, and put them beside the case. Raises UsageError where this name has answered before, AnswersError,
-    RunError where they cannot be written."""
+def free_name(case: CaseFolder, name: str) -> Path:
+    """The file for the answers of a name that has not answered yet. Raises UsageError, RecordError."""
     path = answer_file(case, name)
     refuse_links(case.folder, ANSWERS, path.name)
     if path.exists():
         raise UsageError(f"{path}: {name} has answered before; take another --name, or remove that file")
+    return path
+
+
+def keep_answers(case: CaseFolder, name: str, source: str, lines: Iterable[str]) -> list[Answer]:
+    """Check answers, and put them beside the case. Raises UsageError where this name has answered before, AnswersError,
+    RunError where they cannot be written."""
+    path = free_name(case, name)
     kept = [line.strip() for line in lines]
     answers = checked(case, source, kept)
     try:

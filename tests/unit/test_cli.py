@@ -35,7 +35,7 @@ COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "exec", "clean"),
     *("decode", "replay", "report", "metrics", "export", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
-    *("incident kinds", "incident draw", "incident observe", "incident answer", "incident score"),
+    *("incident kinds", "incident draw", "incident observe", "incident answer", "incident serve", "incident score"),
     *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
     *(
         f"lesson {name}"
