@@ -38,6 +38,8 @@ class Plan:
     """What BGP carries, where it is spoken."""
     talking: frozenset[tuple[int, int]] | None = None
     """Hosts that choose paths have them to each other in these pairs of numbers, both ways; None: in all."""
+    answers: bool = False
+    """Each switch has its uSID as an address of its own, and routes to the hosts, so that it can answer them."""
 
     @property
     def learns(self) -> bool:
@@ -171,6 +173,10 @@ class Plan:
     def with_paths_between(self, pairs: Iterable[tuple[int, int]]) -> Plan:
         """The same fabric with encap routes between these hosts alone: their number grows with the square of hosts."""
         return replace(self, talking=frozenset(pair for a, b in pairs for pair in ((a, b), (b, a))))
+
+    def answering(self) -> Plan:
+        """The same fabric with switches that answer, where senders choose paths and all routes are written."""
+        return replace(self, answers=self.by_usid and not self.switches_choose)
 
     def peers_of(self, host: Host) -> list[Host]:
         """The hosts that it has paths to, where the sender chooses them."""

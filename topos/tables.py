@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from mrc_testbed.topos import names, plain, usid
 from mrc_testbed.topos.graph import SwitchPlace
@@ -16,6 +17,8 @@ def routes_of(plan: Plan, node: str) -> Iterator[Route]:
     host = plan.host_by_name.get(node)
     if plan.by_usid:
         yield from _switch_routes(plan, plan.switch_by_name[node]) if host is None else _host_routes(plan, host)
+        if plan.answers and host is None:
+            yield from _routes_back(plan, plan.switch_by_name[node])
     if plan.has_plain_addresses:
         switches = plan.switch_by_name
         yield from _plain_switch_routes(plan, switches[node]) if host is None else _plain_host_routes(plan, host)
@@ -75,6 +78,34 @@ def _switch_routes(plan: Plan, switch: Switch) -> Iterator[Route]:
         if not (plan.learns_locators and plan.speaks_bgp(own, peer)):
             locator = usid.locator(_usid_of(plan, peer.node, switch.plane))
             yield Route(RouteKind.VIA, locator, own.name, peer.link_local)
+
+
+def _routes_back(plan: Plan, switch: Switch) -> Iterator[Route]:
+    """To the hosts, for what a switch says itself. From one that others are above most hosts are reached over all of
+    those, by one route. Those that are not have a second one that ends: with the way to them cut, packets would go up,
+    come down again, and up."""
+    towards = plan.next_places(switch.place)
+    above = _above(switch, towards.values())
+    if above:
+        yield _toward(plan, switch, usid.ALL_HOSTS, above)
+    ports = {peer.node: (own, peer) for own, peer in plan.ports[switch.name]}
+    for host in plan.hosts:
+        prefix, places = usid.outside_prefix(host.index), towards.get(host.group, ())
+        if host.name in ports:
+            own, peer = ports[host.name]
+            yield Route(RouteKind.VIA, prefix, own.name, peer.link_local)
+        elif places and places != above:
+            yield _toward(plan, switch, prefix, places)
+        else:
+            continue
+        if above:
+            yield Route(RouteKind.BLACKHOLE, usid.host_prefix(host.index), "lo")
+
+
+def _above(switch: Switch, towards: Iterable[tuple[SwitchPlace, ...]]) -> tuple[SwitchPlace, ...]:
+    """The switches of higher tiers over which most groups are reached; none where there are none."""
+    counts = Counter(places for places in towards if places[0].tier > switch.tier)
+    return max(counts, key=lambda places: counts[places], default=())
 
 
 def _usid_of(plan: Plan, node: str, plane: int) -> int:

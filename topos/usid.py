@@ -90,9 +90,31 @@ def locator(value: int) -> str:
     return f"{IPv6Address(BLOCK << 96 | value << 80)}/48"
 
 
+_BLOCK_TEXT = f"{BLOCK >> 16:x}:{BLOCK & 0xFFFF:x}:"
+
+
+def is_in_block(address: str) -> bool:
+    """True for an address or prefix of uSIDs."""
+    return address.startswith(_BLOCK_TEXT)
+
+
 def switch_usid(plane: int, place: SwitchPlace) -> int:
     """The uSID of a switch."""
     return usid(TIER_T0 + place.tier, plane, place.number)
+
+
+def switch_address(value: int) -> str:
+    """The address of a switch that answers: a list that ends at it, and what its own packets come from."""
+    return container([value])
+
+
+def switch_of_address(address: str) -> tuple[int, SwitchPlace]:
+    """The inverse of switch_address: plane and place. Raises ValueError for any other address."""
+    uids = split_container(address)
+    tier, plane, number = split_usid(uids[0]) if len(uids) == 1 else (0, 0, 0)
+    if not TIER_T0 <= tier < TIER_T0 + MAX_TIERS:
+        raise ValueError(f"{address} is the address of no switch")
+    return plane, SwitchPlace(tier - TIER_T0, number)
 
 
 def outer_address(path: Segments) -> str:
@@ -155,9 +177,24 @@ def host_prefix(host: int) -> str:
     return f"{IPv6Address(_host_base(host))}/64"
 
 
+def outside_prefix(host: int) -> str:
+    """All addresses of a host outside the EV scheme: from any of them it may ask switches."""
+    return f"{IPv6Address(_host_base(host) | 1 << 48)}/80"
+
+
+def asking_address(host: int, number: int) -> str:
+    """One of those addresses. Switches that have several ways back choose one by it."""
+    _fits("number", number, 16)
+    return str(IPv6Address(_host_base(host) | 1 << 48 | number))
+
+
 def plain_address(host: int) -> str:
     """The address of a host outside the EV scheme: outer source address, `ping`, name resolution."""
     return str(IPv6Address(_host_base(host) | 1 << 48 | 1))
+
+
+ALL_HOSTS = f"{IPv6Address(_HOST_PREFIX)}/48"
+"""All addresses of all hosts."""
 
 
 def _host_base(host: int) -> int:

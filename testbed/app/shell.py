@@ -33,7 +33,7 @@ def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     found = capabilities.probe()
     capabilities.require(found)
     options = fabric_options(scenario, found)
-    plan = scenario.plan()
+    plan = scenario.plan(prompt=True)
     console = open_console()
 
     def main() -> int:

@@ -65,10 +65,17 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     host = plan.host_by_name.get(node)
     if host is not None:
         yield from _address_lines(plan, host, options)
+    elif plan.answers:
+        yield f"addr add {switch_address(plan, node)}/128 dev lo nodad"
     for own, peer in plan.ports[node]:
         yield from _port_up(plan, own, peer)
     for route in routes_of(plan, node):
         yield route_line(route)
+
+
+def switch_address(plan: Plan, switch: str) -> str:
+    """Of a switch that answers. It is on lo, as those of hosts are."""
+    return usid.switch_address(plan.switch_by_name[switch].usid)
 
 
 def _address_lines(plan: Plan, host: Host, options: FabricOptions) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.bgp.learned import learned_routes, possible_routes
-from mrc_testbed.testbed.fabric.commands import MTU, PORTLESS, without_hops
+from mrc_testbed.testbed.fabric.commands import MTU, PORTLESS, switch_address, without_hops
 from mrc_testbed.testbed.fabric.readback_queues import PortRow, question, rows_held, rows_wanted
 from mrc_testbed.testbed.fabric.readback_text import as_planned, read_routes
 from mrc_testbed.testbed.switching.ecmp import switch_settings
@@ -73,6 +73,7 @@ def _drifts(expected: Expected, chosen: dict[str, int], settled: bool) -> list[t
         *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
         *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
         *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
+        *_compare(("address",), *_addresses(expected, chosen)),
         *_compare(("setting",), _settings_wanted(expected, chosen), _settings_held(expected, chosen)),
     ]
 
@@ -279,6 +280,21 @@ def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
         node: {(entry["dst"], entry["lladdr"], entry["dev"]) for entry in json.loads(text or "[]")}
         for node, text in answers.items()
     }
+
+
+def _addresses(expected: Expected, pids: dict[str, int]) -> tuple[Rows, Rows]:
+    """Of the switches that answer: wanted, and held."""
+    plan = expected.plan
+    switches = {node: pid for node, pid in pids.items() if plan.answers and node in plan.switch_by_name}
+    wanted: Rows = {node: {(switch_address(plan, node),)} for node in switches}
+    answers = query(["ip", "-6", "-j", "addr", "show", "dev", "lo", "scope", "global"], switches) if switches else {}
+    return wanted, _rows_by_node(answers, _address_rows)
+
+
+def _address_rows(text: str) -> Iterator[PortRow]:
+    for device in json.loads(text or "[]"):
+        # iproute2 6.1 leaves an empty object in place of each address that a filter has taken out.
+        yield from ((address["local"],) for address in device.get("addr_info", ()) if address)
 
 
 def _queues_held(expected: Expected, pids: dict[str, int]) -> dict[str, set[PortRow]]:

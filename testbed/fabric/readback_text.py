@@ -15,6 +15,8 @@ from mrc_testbed.topos.routes import Route, RouteKind
 
 _TAIL = "metric 1024 pref medium"
 """What the kernel adds to a route of ours."""
+_NEXT_HOP = "\n\tnexthop"
+"""Each of several has a line of its own."""
 _BY_KERNEL = " proto kernel "
 
 
@@ -25,7 +27,8 @@ def read_routes(pids: dict[str, int]) -> dict[str, str]:
 
 def as_planned(text: str, routes: Iterable[Route]) -> bool:
     """True if these are the routes of `text`, no fewer and no more, but for those that the kernel made by itself."""
-    lines = {" ".join(line.split()) for line in text.splitlines() if _BY_KERNEL not in line}
+    whole = text.replace(_NEXT_HOP, " nexthop")
+    lines = {" ".join(line.split()) for line in whole.splitlines() if _BY_KERNEL not in line}
     return lines == {_line(route) for route in routes}
 
 
@@ -44,4 +47,7 @@ def _line(route: Route) -> str:
         return f"{prefix} encap seg6local action End.DT6 table local {device} {_TAIL}"
     if route.kind is RouteKind.LOCAL:
         return f"local {prefix} {device} table local {_TAIL}"
-    return f"{route.kind.value} {prefix} {device}"
+    if route.kind is RouteKind.BLACKHOLE:
+        return f"blackhole {prefix} {device} {_TAIL}"
+    hops = " ".join(f"nexthop via {hop.gateway} dev {hop.device} weight 1" for hop in route.hops)
+    return f"{prefix} {_TAIL} {hops}"

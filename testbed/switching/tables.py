@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from mrc_testbed.topos import usid
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Route, RouteKind
@@ -28,7 +29,7 @@ def routes_with(misled: Misled, plan: Plan, node: str) -> Iterator[Route]:
         yield from routes_of(plan, node)
         return
     for route in routes_of(plan, node):
-        if route.kind is not RouteKind.VIA or route.device not in changed:
+        if not _is_entry(route) or route.device not in changed:
             yield route
         elif instead := changed[route.device]:
             yield led_by(route, instead, plan)
@@ -44,6 +45,11 @@ def entry_of(port: Interface, plan: Plan) -> Route:
     """The planned entry of a switch for its neighbour at one of its ports. Raises KeyError where it has none that is
     written: where switches choose, or learn from each other."""
     for route in routes_of(plan, port.node):
-        if route.kind is RouteKind.VIA and route.device == port.name:
+        if _is_entry(route) and route.device == port.name:
             return route
     raise KeyError(f"{port.node} has no entry by {port.name}")
+
+
+def _is_entry(route: Route) -> bool:
+    """For a neighbour's uSID, and not for the address of a host."""
+    return route.kind is RouteKind.VIA and usid.is_in_block(route.prefix)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrc_testbed.topos import usid
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.families.clos3 import Clos3
 from mrc_testbed.topos.families.rail import Rail
@@ -154,3 +155,46 @@ def test_the_walker_loses_what_a_switch_would_lose() -> None:
         walker.send("h0", "fd00:0:0:9::")
     with pytest.raises(LostError):
         shifted(int(IPv6Address("fcbb:bb00:1000::")))
+
+
+def way_back(walker: Walker, switch: str, host: Host, number: int) -> list[str]:
+    """The nodes that an answer of a switch passes until it is there; with `number` of each list of next hops."""
+    address, node, passed = int(IPv6Address(usid.asking_address(host.index, number))), switch, []
+    while node != host.name:
+        assert len(passed) < MAX_HOPS, "it goes in circles"
+        route = walker.table(node).match(address)
+        hop = route.hops[number % len(route.hops)] if route.hops else None
+        device = hop.device if hop else route.device
+        assert (node, device) in walker.peers, f"{node} has {route} for {host.name}"
+        node = walker.peers[node, device][1].node
+        passed.append(node)
+    return passed
+
+
+@settings(deadline=None, max_examples=40)
+@given(small_shapes, st.integers(0, 3))
+def test_what_a_switch_says_reaches_every_host_by_the_shortest_way(shape: Shape, number: int) -> None:
+    plan = build_plan(shape).answering()
+    walker = Walker(plan)
+    for switch in plan.switches:
+        crossed = {*plan.next_places(switch.place), *([] if switch.tier else [switch.index])}
+        for host in (host for host in plan.hosts if host.group in crossed):
+            passed = way_back(walker, switch.name, host, number)
+            tiers = [plan.switch_by_name[node].tier for node in passed[:-1]]
+            assert len(set(passed)) == len(passed)
+            assert tiers == [] or tiers[-1] == 0
+
+
+def test_a_switch_asked_for_a_host_that_is_cut_off_says_it_to_nobody() -> None:
+    plan = build_plan(Shape(1, Clos3(2, 2, 2, 4, 2), 10**8, 0)).answering()
+    for switch in ("p0-t0-0", "p0-t1-0"):
+        table = Table(route for route in routes_of(plan, switch) if not route.device.startswith("down"))
+        assert table.match(int(IPv6Address(usid.plain_address(0)))).kind is RouteKind.BLACKHOLE
+        assert table.match(int(IPv6Address(usid.plain_address(7)))).kind is RouteKind.MULTIPATH
+
+
+def test_an_address_of_no_switch_on_the_list_stays_without_a_route() -> None:
+    plan = build_plan(clos2_shape(1, 2, 2, 1, 10**8, 0)).answering()
+    for switch in plan.switches:
+        with pytest.raises(LostError):
+            Table(routes_of(plan, switch.name)).match(int(IPv6Address("fcbb:bb00:2009::")))

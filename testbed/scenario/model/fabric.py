@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -26,6 +26,8 @@ from mrc_testbed.topos.families.registry import FAMILIES
 from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.shape import Shape
 
+MOST_ROUTES_BACK = 2048
+"""Hosts times switches of a fabric whose switches answer unasked for."""
 _EXAMPLE = "{clos3: {pods: 2, t0: 2, t1: 2, t2: 4, hosts_per_t0: 2}}"
 
 
@@ -67,6 +69,11 @@ class FabricSettings(Model):
     routes: RoutesWord = Field(
         default=PathRoutes.TALKING, description="hosts that have routes to each other", examples=["all"]
     )
+    oam: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="switches have addresses and routes to hosts, and answer `ping` and `trace`",
+        examples=["always"],
+    )
 
     def layout(self, transport: Transport) -> FabricLayout:
         """As written, or what is usual for the transport."""
@@ -97,6 +104,11 @@ class FabricSettings(Model):
         if choice:
             return choice.topology()
         return topology(FLAT, {key: getattr(self, key) for key in keys_of(FLAT)}, "")
+
+    def answers(self, shape: Shape, prompt: bool) -> bool:
+        """True if switches shall answer; `prompt`: somebody is about to ask them."""
+        small = shape.hosts * shape.switches <= MOST_ROUTES_BACK
+        return self.oam == "always" or (self.oam == "auto" and (prompt or small))
 
     def shape(self, speed: int = 1) -> Shape:
         """The topology shape as written. Raises ShapeError if such a fabric cannot be numbered."""

@@ -258,9 +258,11 @@ class Scenario(Model):
         """How packets are forwarded: as written, or what is usual for the transport."""
         return self.given_routing or self.transport.usual_routing
 
-    def plan(self) -> Plan:
-        """The fabric that is built, as data."""
-        return build_plan(self.shape(), *self._forwarding)
+    def plan(self, prompt: bool = False) -> Plan:
+        """The fabric that is built, as data; `prompt`: for somebody who tries commands on it."""
+        shape = self.shape()
+        plan = build_plan(shape, *self._forwarding)
+        return plan.answering() if self.fabric.answers(shape, prompt) else plan
 
     def written_plan(self) -> Plan:
         """The fabric as the file has it: targets are named and drawn there."""
