@@ -20,6 +20,7 @@ from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
+from mrc_testbed.testbed.commands.map import map_run
 from mrc_testbed.testbed.commands.metrics import metrics
 from mrc_testbed.testbed.commands.options import example
 from mrc_testbed.testbed.commands.paper import paper
@@ -81,6 +82,7 @@ app.command(epilog=example("clean"))(clean)
 app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("metrics latest"))(metrics)
+app.command("map", epilog=example("map latest"))(map_run)
 app.command(epilog=example("export latest --to perfetto"))(export)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
 app.command(epilog=example("bounds results/*-quickstart"))(bounds)

@@ -129,9 +129,9 @@ def _wrong(answer: Answer, places: Collection[str], kinds: Collection[str]) -> I
 
 
 def answers_of_map(changes: Iterable[MapChange], start_ns: int) -> list[Answer]:
-    """What the mapper says, as answers. It does not say what kind of fault it is."""
+    """What the mapper says, as answers, the first that nothing is broken. It does not say what kind of fault it is."""
     standing: dict[tuple[str, Direction | None], Incident] = {}
-    answers: dict[float, Answer] = {}
+    answers = {0.0: Answer(t_s=0.0, state=AnswerState.HEALTHY)}
     for change in changes:
         key = change.name, change.direction
         if change.action is MapAction.ACCUSE:

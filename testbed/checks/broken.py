@@ -7,6 +7,8 @@
 | `ev-loss` | the links where packets of that sender are dropped, for those alone | no, but may be named |
 | slow links, levels of ports, hosts, plugins' kinds | what it is about: it may lose nothing | no, but may be named |
 | `deny` | nothing | must not be named |
+
+What was over too soon, or met too few packets, is not asked for either (spans_met.py).
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class BrokenSpan:
     if it was never mended.
 
     `links`: those that lost packets; `direction`: one way only; `share`: of the packets. `asked`: an answer should name
-    it; else it may.
+    it; else it may. `shown`: links that an answer must name at least, because packets showed it (spans_met.py); none:
+    all that any packet crossed.
     """
 
     fault: str
@@ -49,6 +52,7 @@ class BrokenSpan:
     direction: Direction | None = None
     share: float = 1.0
     asked: bool = True
+    shown: frozenset[str] = frozenset()
 
     @property
     def key(self) -> OccurrenceKey:

@@ -213,7 +213,7 @@ class _Scoring:
             if t_ns > span.end_ns + self._grace_ns:
                 break
             meant = {name: self._meant(name, self._broken(t_ns)) for name in answer.places}
-            visible = span.links & self._places.seen
+            visible = span.shown or span.links & self._places.seen
             if visible and visible <= frozenset(link for links in meant.values() for link in links):
                 about = next(one for name, one in answer.places.items() if meant[name] & visible)
                 return t_ns - span.placed_ns, about

@@ -47,7 +47,7 @@ class MapChange:
 
     `direction`: of a link that loses one way; None: both, or nobody can tell. `since_ns`, `last_ns`: the first loss
     that it explains, and the last one so far. `alike`: names of what it could as well be; `sure`: the chance that it is
-    one of all these. `witnesses`: who has seen it.
+    one of all these. `witnesses`: by what it was seen; `seers`: hosts that lost packets there lately.
     """
 
     t_ns: int
@@ -61,6 +61,7 @@ class MapChange:
     alike: tuple[str, ...]
     sure: float
     witnesses: tuple[Witness, ...]
+    seers: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -229,8 +230,8 @@ class PathMapper:
         suspect = blame.suspect
         alike = sorted({one.name for one in blame.alike} - {suspect.name})
         both = any(one.name == suspect.name for one in blame.alike)
-        rows = (row for row in self._window.lossy if not suspect.elements.isdisjoint(row.route))
-        witnesses = sorted({row.witness for row in rows})
+        rows = [row for row in self._window.lossy if not suspect.elements.isdisjoint(row.route)]
+        witnesses, seers = sorted({row.witness for row in rows}), sorted({row.by for row in rows})
         return MapChange(
             now_ns,
             MapAction.ACCUSE,
@@ -243,4 +244,5 @@ class PathMapper:
             tuple(alike),
             blame.sure,
             tuple(witnesses),
+            tuple(seers),
         )

@@ -93,6 +93,7 @@ COMMANDS = {
     "replay": [("replay latest -q", 0)],
     "report": [("report latest", 0)],
     "metrics": [("metrics latest", 0)],
+    "map": [("map latest", 0)],
     "export": [("export latest --to perfetto", 0), ("export latest", 2)],
     "compare": [("compare results/2*", 0)],
     "bounds": [("bounds results/2*", 3)],
