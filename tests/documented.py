@@ -16,6 +16,7 @@ FRAME_HEAD = ["frame", "from", "a row is", "columns"]
 EVENT_HEAD = ["event", "more keys"]
 LENGTH = {"ms": "number?", "rtt": "number?", "packets": "number?", "why": "text"}
 HISTORY = "history.jsonl"
+MAP = "map.jsonl"
 EVENTS = "events.jsonl"
 
 _FITS: dict[str, Callable[[Any], bool]] = {
@@ -83,7 +84,7 @@ def undocumented(folder: Path) -> list[str]:
         if path.name in known and path.name != "owner.json":
             content = json.loads(path.read_text(encoding="utf-8"))
             found += [f"{path.name}: {wrong}" for wrong in _wrong(content, keys(path.name))]
-    return found + [f"{EVENTS}: {wrong}" for wrong in _wrong_events(folder)] + _wrong_history(folder)
+    return found + [f"{EVENTS}: {wrong}" for wrong in _wrong_events(folder)] + _wrong_lines(folder)
 
 
 def _wrong(content: Any, known: list[tuple[str, str]]) -> list[str]:
@@ -134,17 +135,18 @@ def _wrong_events(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def _wrong_history(folder: Path) -> list[str]:
-    types = {name: kind for name, kind, _ in columns(HISTORY)}
-    lists = {"links", "hosts"}
-    return sorted(
-        {
-            f"{HISTORY}: {key} = {value!r}"
-            for line in _lines(folder / HISTORY)
+def _wrong_lines(folder: Path) -> list[str]:
+    lists = {HISTORY: {"links", "hosts"}, MAP: {"alike", "evidence", "hosts"}}
+    found = set()
+    for file in (name for name in lists if (folder / name).exists()):
+        types = {name: kind for name, kind, _ in columns(file)}
+        found |= {
+            f"{file}: {key} = {value!r}"
+            for line in _lines(folder / file)
             for key, value in line.items()
-            if not (isinstance(value, list) if key in lists else key in types and _fits(value, types[key]))
+            if not (isinstance(value, list) if key in lists[file] else key in types and _fits(value, types[key]))
         }
-    )
+    return sorted(found)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

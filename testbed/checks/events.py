@@ -201,13 +201,13 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
                 shot = snapshot_of(row)
                 snapshots.places(shot.host).add(shot.t_ns, *place)
             case "ev_state":
-                _take_change(found, _ev_change(row))
+                _take_change(found, ev_change_of(row))
             case "qp_error" | "program_failed" | "fatal" as kind:
                 found.notices(kind).append(_notice(row))
             case "stall":
                 found.stalls.append(_stall(row))
             case "port_state":
-                found.port_changes.append(_port_change(row))
+                found.port_changes.append(port_change_of(row))
             case "failover":
                 found.port_moves.append(_port_move(row))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -222,7 +222,8 @@ def _take_change(found: Events, change: EvChange) -> None:
         found.ev_changes.append(change)
 
 
-def _ev_change(row: Mapping[str, Any]) -> EvChange:
+def ev_change_of(row: Mapping[str, Any]) -> EvChange:
+    """Of the fields of its line. Raises KeyError, TypeError or ValueError."""
     peer = row["peer"]
     peer = host_name(peer) if isinstance(peer, int) else str(peer)
     where = int(row["plane"]), int(row["uplink"])
@@ -241,7 +242,8 @@ def _stall(row: Mapping[str, Any]) -> Stall:
     return Stall(row["host"], str(row["peer"]), str(row["qp"]), int(row["begin_ns"]), ended)
 
 
-def _port_change(row: Mapping[str, Any]) -> PortChange:
+def port_change_of(row: Mapping[str, Any]) -> PortChange:
+    """Of the fields of its line. Raises KeyError, TypeError or ValueError."""
     return PortChange(int(row["t_ns"]), row["host"], str(row["peer"] or ""), int(row["plane"]), row["state"])
 
 

@@ -133,8 +133,11 @@ class PathMapper:
 
     @property
     def accused(self) -> Sequence[MapChange]:
-        """The accusations that stand, the oldest first."""
-        return [one.change for one in self._accused.values()]
+        """The accusations that stand, the oldest first, each with its losses so far."""
+        return [
+            replace(one.change, loss=one.loss, last_ns=max(one.until_ns, one.change.last_ns))
+            for one in self._accused.values()
+        ]
 
     def turn(self, now_ns: int, rows: Iterable[Observation]) -> list[MapChange]:
         """A period is over, with what was seen in it and not told before; returns what changes by it."""

@@ -1,4 +1,4 @@
-"""The lines of history.jsonl and events.jsonl: their keys stand here, and nowhere else in the code.
+"""The lines of history.jsonl, events.jsonl and map.jsonl: their keys stand here, and nowhere else in the code.
 
 The recorder takes these keys alone, and the pandas frames have them as columns. A line has those that it needs; what
 the type of a column says with `?` may be missing, a text is empty then. docs/results.md says what they mean.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from mrc_testbed.testbed.faults.schedule import FaultStep
+from mrc_testbed.testbed.mapper.mapper import MapChange
 from mrc_testbed.testbed.rundir.tables import ClockNs, Table, columns_of
 
 HistoryFields = TypedDict(
@@ -64,6 +65,25 @@ Event = TypedDict(
 """A line of events.jsonl, but for snapshots and steps."""
 
 
+class MapFields(TypedDict, total=False):
+    t_ns: ClockNs
+    op: str
+    component: str
+    direction: str
+    loss: Annotated[float, "share of packets"]
+    gain: Annotated[float, "nats"]
+    since_ns: Annotated[int | None, "clock ns"]
+    last_ns: Annotated[int | None, "clock ns"]
+    alike: str | list[str]
+    sure: float
+    evidence: str | list[str]
+    hosts: str | list[str]
+    why: str
+
+
+"""A line of map.jsonl. A list of names is a text in the frame."""
+
+
 class SnapshotFields(TypedDict):
     """What every line of a snapshot begins with; the frame has a column a counter behind it."""
 
@@ -72,8 +92,26 @@ class SnapshotFields(TypedDict):
 
 
 HISTORY = Table("history", "history.jsonl", columns_of(HistoryFields))
+MAP = Table("map", "map.jsonl", columns_of(MapFields))
 EVENTS = Table("events", "events.jsonl", columns_of(Event))
 SNAPSHOTS = Table("snapshots", "events.jsonl", columns_of(SnapshotFields), open_ended=True)
+
+
+def map_fields(change: MapChange) -> MapFields:
+    """What the mapper says."""
+    found: MapFields = {"t_ns": change.t_ns, "op": change.action.value, "component": change.name}
+    if change.direction:
+        found["direction"] = change.direction
+    return {
+        **found,
+        "loss": round(change.loss, 6),
+        "gain": round(change.gain, 3),
+        "since_ns": change.since_ns,
+        "last_ns": change.last_ns,
+        "alike": list(change.alike),
+        "sure": round(change.sure, 6),
+        "evidence": [witness.value for witness in change.witnesses],
+    }
 
 
 def step_fields(step: FaultStep) -> HistoryFields:

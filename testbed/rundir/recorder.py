@@ -20,7 +20,7 @@ from mrc_testbed.testbed.rundir.files import (
     write_failed,
     write_whole,
 )
-from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, HistoryFields
+from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, HistoryFields, MapFields
 from mrc_testbed.testbed.rundir.results import LOGS
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
@@ -52,6 +52,10 @@ class Recorder:
     def event(self, host: str, event: dict[str, Any]) -> None:
         """Record an event of an endpoint daemon."""
         self._line(EVENTS.file, {"host": host, **event})
+
+    def mapped(self, **fields: Unpack[MapFields]) -> None:
+        """Record what the mapper says, or decides."""
+        self._line(MAP.file, dict(fields))
 
     def rows(self, table: CsvTable[RowT], rows: Iterable[RowT]) -> None:
         """Append rows to a table; a new file gets its header first."""

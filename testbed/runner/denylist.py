@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mrc_testbed.testbed.errors import RunError
@@ -40,6 +40,17 @@ class Controller:
         for target in occurrence.targets:
             for name, found in self._by_host(target, occurrence.hosts).items():
                 rows.setdefault(name, []).extend(found)
+        self.tell(team, command, rows)
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Who sends to whom, answers included."""
+        hosts = self._plan.hosts
+        ends = [(hosts[qp.src].name, hosts[qp.dst].name) for qp in self._job.qps]
+        return {*ends, *((dst, src) for src, dst in ends)}
+
+    def tell(self, team: Team, command: str, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+        """Send `deny` or `allow` with these rows, by host. Raises RunError."""
         team.ask(command, lambda name: {"paths": rows[name]}, timeout_s=_ANSWER_S, hosts=rows)
 
     def _by_host(self, name: str, hosts: Iterable[str]) -> dict[str, list[dict[str, Any]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrc_testbed.testbed.faults.schedule import FaultStep
+from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange
 from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.topos.units import plural
 
@@ -123,6 +124,48 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class MapSaid:
+    """The mapper accuses something, or does so no longer."""
+
+    change: MapChange
+
+    @property
+    def t_ns(self) -> int:
+        """When it did."""
+        return self.change.t_ns
+
+    @property
+    def text(self) -> str:
+        """One line of text that says it."""
+        one = self.change
+        what = f"{one.name} {one.direction}" if one.direction else one.name
+        match one.action:
+            case MapAction.ACCUSE:
+                others = f", or {', '.join(one.alike)}" if one.alike else ""
+                return f"map: {what}{others} loses {one.loss:.0%} of its packets"
+            case MapAction.CLEAR:
+                return f"map: {what} is well again"
+            case MapAction.OVER:
+                return f"map: {what} lost packets, and is well again"
+
+
+@dataclass(frozen=True, slots=True)
+class MapDecided:
+    """The policy of the mapper denied something, allowed it again, or kept it in use (`op`: deny, allow, keep)."""
+
+    t_ns: int
+    op: str
+    component: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        """One line of text that says it."""
+        done = {"deny": "is denied", "allow": "is allowed again", "keep": "stays in use"}[self.op]
+        return f"map: {self.component} {done}{f': {self.why}' if self.why else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonEvent:
     """An event of a daemon (docs/architecture.md, "The control channel")."""
 
@@ -155,5 +198,15 @@ class MachineSeen:
 
 Work = StepsDone | FlowsMoved | ProgramsRun
 RunEvent = (
-    PhaseBegins | WorkloadBegins | Work | FaultDone | Note | DaemonEvent | PortsSampled | HitsSampled | MachineSeen
+    PhaseBegins
+    | WorkloadBegins
+    | Work
+    | FaultDone
+    | Note
+    | MapSaid
+    | MapDecided
+    | DaemonEvent
+    | PortsSampled
+    | HitsSampled
+    | MachineSeen
 )

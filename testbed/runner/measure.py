@@ -22,6 +22,7 @@ from mrc_testbed.testbed.runner.events import (
     WorkloadBegins,
 )
 from mrc_testbed.testbed.runner.loop import Loop
+from mrc_testbed.testbed.runner.mapper import LiveMapper
 from mrc_testbed.testbed.runner.port_log import PortLog
 from mrc_testbed.testbed.runner.port_rates import WINDOW_NS, ShapeWatch
 from mrc_testbed.testbed.runner.programs import RunningPrograms
@@ -89,6 +90,7 @@ class Measurement:
         self._hosts = scenario.host_names
         self.programs: RunningPrograms | None = None
         """Those of the user; the workload lasts until they have ended, too."""
+        self.mapper: LiveMapper | None = None
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[OccurrenceKey] = set()
@@ -106,6 +108,8 @@ class Measurement:
     def on_event(self, host: str, event: dict[str, Any]) -> None:
         """Record an event of a daemon, publish it and react to it."""
         self._progress.publish(DaemonEvent(host, event))
+        if self.mapper:
+            self.mapper.take(host, event)
         if self._watch.take(host, event):
             return
         self._recorder.event(host, event)
@@ -137,6 +141,8 @@ class Measurement:
         for step in (step for step in self._schedule if not step.cold):
             self._loop.at(start_ns + step.at_ns, lambda step=step: self._do_fault(step))  # type: ignore[misc]
         self._loop.every(self._least_ns(_SAMPLE_NS), self._sample, start_ns)
+        if self.mapper:
+            self.mapper.start(start_ns)
         look_ns = self._least_ns(_LOOK_NS)
         self._loop.every(look_ns, self._look_at_machine, start_ns + look_ns)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
@@ -144,6 +150,8 @@ class Measurement:
             raise RuntimeError("call watch_machine first")
         self._machine_figures = self._figures_of(self._machine)
         self._start_ns = 0  # later fault steps find the workload finished
+        if self.mapper:
+            self.mapper.stop()
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
         if not finished:

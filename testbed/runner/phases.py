@@ -26,6 +26,7 @@ from mrc_testbed.testbed.runner.denylist import Controller
 from mrc_testbed.testbed.runner.endpoints import Endpoints
 from mrc_testbed.testbed.runner.events import PhaseBegins
 from mrc_testbed.testbed.runner.interactive import InteractiveFaults
+from mrc_testbed.testbed.runner.mapper import LiveMapper
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
 from mrc_testbed.testbed.runner.program_files import program_records
@@ -190,6 +191,12 @@ class Phases:
         specs = program_specs(scenario, self._job.folder / PROGRAMS_FOLDER)
         self._programs = RunningPrograms(specs, self._loop, recorder, self._progress, on_event)
         self._measurement.programs = self._programs if specs else None
+        if scenario.mapper:
+            self._measurement.mapper = LiveMapper(
+                *(scenario, scenario.mapper, self.plan, self._controller.pairs),
+                *(self._loop, recorder, self._progress.publish),
+                lambda command, rows: self._controller.tell(self._team, command, rows),
+            )
         places = places_of(scenario, self._job.folder / PROGRAMS_FOLDER)
         self._exec = self._world.exec_server(places, self._programs.process_on, recorder)
         if self._job.audience:

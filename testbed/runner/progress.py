@@ -11,6 +11,8 @@ from rich.console import Console
 from mrc_testbed.testbed.runner.events import (
     FaultDone,
     FlowsMoved,
+    MapDecided,
+    MapSaid,
     Note,
     PhaseBegins,
     PortsSampled,
@@ -124,7 +126,7 @@ class PlainLines(Silent):
                     self._print(event.text)
             case FaultDone():
                 self._print(f"{event.step.action.value:6} {event.text}")
-            case Note():
+            case Note() | MapSaid() | MapDecided():
                 self._print(event.text)
 
     def _is_time(self) -> bool:

@@ -304,6 +304,12 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "queue": _words,
         "rewrite_length": lambda sketch, _: sketch.kernel or sketch.often(0.5),
     },
+    "mapper": {
+        "evidence": _of(["endpoints"]),
+        "deny": _of("nothing", "lossy NIC links", "NIC links", "all"),
+        "above": _of("1%", "5%"),
+        "hold": _time(100 * MS, 900 * MS),
+    },
     "denial": {"path": lambda sketch, _: denied_path(sketch), "hosts": _some_hosts},
     "roce": {
         "recovery": _words,

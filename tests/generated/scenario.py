@@ -12,6 +12,7 @@ from mrc_testbed.testbed.scenario.load.effective import plain_text
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.transports import EcmpSettings, VirtualSettings
@@ -87,6 +88,8 @@ def _scales(sketch: Sketch) -> list[Any]:
 def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """What is about the file as a whole: its paper, its cells."""
     found: dict[str, Any] = {}
+    if sketch.often(0.2) and not _denies(data):
+        found["mapper"] = mapping(sketch, "mapper", MapperSettings)
     sketch.shown = len(data["expect"])
     cells = _cells(sketch, data) if sketch.often(0.1) else {}
     several = "variants" in cells  # what the paper has beside a variant is said of those that there are
@@ -96,6 +99,12 @@ def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     if sketch.often(0.2):
         found |= mapping(sketch, "scenario", Scenario, always=("time_limit",), never=[*COMPOSED, *_DRAWN_BEFORE])
     return found | cells
+
+
+def _denies(data: dict[str, Any]) -> bool:
+    """Whether a mapper could not: something else does, or there is one plane."""
+    by_fault = any("deny" in fault for fault in data.get("faults", ()))
+    return by_fault or "denylist" in data["endpoint"] or data["fabric"]["planes"] == 1
 
 
 def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +122,8 @@ def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
 _DRAWN_BEFORE = ("about", "seed", "qps")
 COMPOSED = {
     **dict.fromkeys(
-        ("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "trimming", "workload"), "here"
+        ("name", "world", "scale", "fabric", "transport", "routing", "endpoint", "trimming", "mapper", "workload"),
+        "here",
     ),
     **dict.fromkeys(
         ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "cases", "case", "judge"),

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.scenario.model.captures import Capture
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS
+from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, StepItem
@@ -42,6 +43,7 @@ SECTIONS: dict[str, list[type[Model]]] = {
     "switch": [SwitchPorts],
     "endpoint": [EndpointSettings],
     "trimming": [TrimSettings],
+    "mapper": [MapperSettings],
     "denial": [Denial],
     "roce": [RoceSettings],
     "tcp": [TcpSettings],

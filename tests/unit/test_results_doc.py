@@ -23,7 +23,7 @@ from mrc_testbed.topos.shape import Shape
 from tests import documented
 
 AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed")
-AS_FILES += ("history", "events")
+AS_FILES += ("history", "map", "events")
 """Frames that have the columns of their files."""
 
 

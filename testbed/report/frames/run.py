@@ -191,6 +191,11 @@ class Run:
         return self._rows(lines.HISTORY, documents.history_rows(read_lines(self.folder / lines.HISTORY.file)))
 
     @cached_property
+    def map(self) -> pd.DataFrame:
+        """What the mapper said and decided; several names are joined by a comma and a space."""
+        return self._rows(lines.MAP, documents.history_rows(read_lines(self.folder / lines.MAP.file)))
+
+    @cached_property
     def steps(self) -> pd.DataFrame:
         """Job steps as the metric `step_time` defines them: finished by every rank of the job, without warm-up."""
         done = self.completions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrc_testbed.testbed.checks.result import CheckResult, FidelityFigure
-from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, SNAPSHOTS
+from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, SNAPSHOTS
 from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
     FLOWS,
@@ -162,6 +162,6 @@ CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
 FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
     *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, ROUTES),
-    *(PROGRAMS, PRINTED, HISTORY, RECOVERY),
+    *(PROGRAMS, PRINTED, HISTORY, MAP, RECOVERY),
     *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
 )

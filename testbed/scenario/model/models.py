@@ -22,6 +22,8 @@ from mrc_testbed.testbed.scenario.model.expectations import ExpectLine, LinesOfC
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.folding import folded_denials, folded_occurrences, folding_note
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.scenario.model.mapper import EXAMPLE as MAPPER_EXAMPLE
+from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.testbed.scenario.model.matrix import EXAMPLE, MatrixAxes
 from mrc_testbed.testbed.scenario.model.offered import NOTHING, Offered
 from mrc_testbed.testbed.scenario.model.paper import Paper
@@ -132,6 +134,9 @@ class Scenario(Model):
         default_factory=TrimSettings,
         description="how switches trim packets of MRC",
         examples=["{size: 128B, dscp: 48, dscp_last_hop: 48}"],
+    )
+    mapper: Annotated[MapperSettings | None, given(MAPPER_EXAMPLE)] = Field(
+        default=None, description="who looks from above for what is broken", examples=[MAPPER_EXAMPLE]
     )
     workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(some_work)] = Field(
         description="what the hosts do",

@@ -14,6 +14,7 @@ from mrc_testbed.testbed.scenario.rules.decisive_rules import undecided_expectat
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk, denial_mistakes
 from mrc_testbed.testbed.scenario.rules.expect_rules import LATEST_START, FigureContext, broken_expectations
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences, misfits, name_mistakes, settled
+from mrc_testbed.testbed.scenario.rules.mapper_rules import mapper_mistakes
 from mrc_testbed.testbed.scenario.rules.program_rules import broken_programs
 from mrc_testbed.testbed.scenario.rules.readable import Readable
 from mrc_testbed.testbed.scenario.rules.switch_rules import lacking_program, too_many_rules
@@ -62,6 +63,7 @@ def broken_rules(file: Readable, folder: Path | None) -> list[Mistake]:
     found += broken_programs(file, plan, folder)
     found += transport_mistakes(file.scenario)
     found += trimming_mistakes(file.scenario)
+    found += mapper_mistakes(file)
     found += _times(file, job, shape)
     found += misfits(file.faults, _surroundings(file, plan, peers))
     found += lacking_program(file.scenario, file.faults)

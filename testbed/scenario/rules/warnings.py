@@ -29,6 +29,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _unmet_faults(scenario)
     yield from _nothing_to_deny(scenario)
     yield from _keys_of_others(scenario)
+    yield from _little_to_map(scenario)
     yield from _nothing_by_bgp(scenario)
     yield from _race(scenario)
     for variant in scenario.left_out:
@@ -51,6 +52,14 @@ def _nothing_by_bgp(scenario: Scenario) -> Iterator[str]:
     for key in ("carries", "t1_as"):
         if scenario.routing is not Routing.BGP and getattr(scenario.bgp, key) != getattr(usual, key):
             yield f"bgp.{key}: the routing is {scenario.routing}, so BGP carries nothing; write `routing: bgp`"
+
+
+def _little_to_map(scenario: Scenario) -> Iterator[str]:
+    """Without paths of their own hosts cannot say where a packet was lost, and there is nothing to deny."""
+    if scenario.mapper is None or scenario.transport.names_paths:
+        return
+    seen = "the planes that lose packets" if scenario.transport.has_paths else "ports without carrier"
+    yield f"mapper: hosts choose no paths over {scenario.transport}, so it sees {seen} alone, and denies nothing"
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
