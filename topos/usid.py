@@ -124,6 +124,13 @@ def outer_address(path: Segments) -> str:
     return container([*switches, usid(TIER_HOST, path.plane, path.downlink)])
 
 
+def loop_address(plane: int, way: Way, downlink: int) -> str:
+    """The uSID list of a packet from the host on this downlink of the first switch to the last one, and back over the
+    same ones. Raises ValueError for a way with more than three switches."""
+    switches = [switch_usid(plane, place) for place in (*way, *way[-2::-1])]
+    return container([*switches, usid(TIER_HOST, plane, downlink)])
+
+
 def container(uids: list[int]) -> str:
     """An address holding up to six uSIDs after the block."""
     if len(uids) > 6:

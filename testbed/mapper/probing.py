@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable
+from mrc_testbed.topos import usid
 from mrc_testbed.topos.nodes import Link
 from mrc_testbed.topos.plan import Plan
 
@@ -13,12 +14,19 @@ from mrc_testbed.topos.plan import Plan
 @dataclass(frozen=True, slots=True)
 class ProbeRoute:
     """A probe of a host: up these links, and back the same way. `switches`: where it comes by, the last one turns it
-    round; `crosses`: all that it meets there and back."""
+    round; `address`: the same as a list of uSIDs, there and back; `crosses`: all that it meets there and back."""
 
     host: str
+    plane: int
     links: tuple[str, ...]
     switches: tuple[str, ...]
+    address: str
     crosses: Elements
+
+
+MOST_SWITCHES = 3
+"""Upwards: an address lists six uSIDs, and a probe comes by all switches but the last one twice, and then by its host.
+Links above a third tier are not probed."""
 
 
 def probe_routes(
@@ -31,9 +39,10 @@ def probe_routes(
         back = (*way, *reversed(way))
         host = way[0].near.node
         crosses = table.crossed(host, (link.name for link in back))
-        found[host].append(
-            ProbeRoute(host, tuple(link.name for link in way), tuple(link.far.node for link in way), crosses)
-        )
+        links, switches = tuple(link.name for link in way), tuple(link.far.node for link in way)
+        places = tuple(plan.switch_by_name[name].place for name in switches)
+        address = usid.loop_address(way[0].plane, places, plan.host_by_name[host].downlink)
+        found[host].append(ProbeRoute(host, way[0].plane, links, switches, address, crosses))
     return {host: tuple(routes) for host, routes in found.items()}
 
 
@@ -41,7 +50,7 @@ def _ways(plan: Plan, hosts: list[str], owners: int) -> Iterator[tuple[Link, ...
     """Links from a host upwards. Those that end at one switch go on over each of its links: over link number n those
     of the hosts n, n + 1 ... below it."""
     level: list[tuple[Link, ...]] = [(link,) for host in hosts for link in _above(plan, host)]
-    while level:
+    while level and len(level[0]) <= MOST_SWITCHES:
         yield from level
         below: dict[str, list[tuple[Link, ...]]] = {}
         for way in level:
