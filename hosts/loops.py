@@ -70,6 +70,8 @@ class TransportLoop:
             session.gateway.pump(now_ns)
         if session.verbs is not None:
             session.verbs.pump(now_ns)
+        if session.agent is not None and now_ns >= session.agent.next_ns:
+            session.probe(session.agent, now_ns)
         if now_ns >= session.next_tick_ns:
             session.tick(now_ns)
 
@@ -89,6 +91,8 @@ class TransportLoop:
         session = self._session
         if session.verbs is not None:
             next_ns = min(next_ns, session.verbs.next_ns())
+        if session.agent is not None:
+            next_ns = min(next_ns, session.agent.next_ns)
         return next_ns if session.gateway is None else min(next_ns, session.gateway.next_ns(self._clock()))
 
     def _hand_on(self, now_ns: int) -> None:

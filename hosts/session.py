@@ -18,7 +18,8 @@ from mrc_testbed.hosts.configure import configured
 from mrc_testbed.hosts.control import CommandError, Fields, Request
 from mrc_testbed.hosts.gateway.gateway import Gateway
 from mrc_testbed.hosts.gateway.opening import open_gateway
-from mrc_testbed.hosts.network import Network
+from mrc_testbed.hosts.mapper_agent import MapperAgent, described, open_agent
+from mrc_testbed.hosts.network import DatagramNetwork, Network
 from mrc_testbed.hosts.operations import ProgramError
 from mrc_testbed.hosts.plugins import LoadedPlugins
 from mrc_testbed.hosts.program import Program
@@ -75,6 +76,8 @@ class Session:
         """Carries the IP packets of programs, where there are some."""
         self.verbs: ProgramServer | None = None
         """Serves programs that are written for MRC NICs."""
+        self.agent: MapperAgent | None = None
+        """Probes the fabric for the mapper."""
         self.running = True
         self.held = False
         """By a fault: this host does nothing until it is let go."""
@@ -97,6 +100,7 @@ class Session:
             "deny": self._deny,
             "allow": self._allow,
             "hinder": self._hinder,
+            "map": self._map,
             "warm_up": self._start_warm_up,
             "load": self._load,
             "start": self._start,
@@ -171,6 +175,11 @@ class Session:
         if self._warm_up is not None:
             self._continue_warm_up(self._warm_up, now_ns)
 
+    def probe(self, agent: MapperAgent, now_ns: int) -> None:
+        """Let the agent go on, and report what came of its probes. To be called when `agent.next_ns` has come."""
+        for over in agent.pump(now_ns):
+            self.report("map_window", now_ns, described(over))
+
     def take_time(self, now_ns: int) -> None:
         """This host, slowed down by a fault, rests for the packets since the last call."""
         handled = self._configured().packets_handled
@@ -198,7 +207,10 @@ class Session:
         carried = self.gateway.counters() if self.gateway is not None else {}
         if self.verbs is not None:
             carried |= self.verbs.counters()
-        return {**self._configured().counters(), **carried, "cpu_ns": self._cpu_ns()}
+        counted: Fields = self._configured().counters()
+        if self.agent is not None:
+            counted = self.agent.counters(counted)
+        return {**counted, **carried, "cpu_ns": self._cpu_ns()}
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 
@@ -286,6 +298,15 @@ class Session:
         self.held, self.per_packet_ns, self.rest_until_ns = held, per_packet_ns, now_ns
         return {}
 
+    def _map(self, request: Request, now_ns: int) -> Fields:
+        network = self._configured()
+        if self.agent is not None:
+            raise CommandError("there is an agent of the mapper already")
+        if not isinstance(network, DatagramNetwork) or network.denylist is None:
+            return {"not_applicable": True}
+        self.agent = open_agent(request, network, self._wiring, now_ns)
+        return {}
+
     def _start_warm_up(self, request: Request, now_ns: int) -> None:
         network = self._configured()
         if self._warm_up is not None:
@@ -337,6 +358,8 @@ class Session:
 
     def _stats(self, request: Request, now_ns: int) -> Fields:
         network = self._configured()
+        if self.agent is not None:
+            self.agent.take_in(now_ns)
         paths = {
             name: {f"{p}/{u}": packets for (p, u), packets in network.endpoint.path_packets(peer).items()}
             for peer, name in network.peers.items()

@@ -34,15 +34,15 @@ Address = tuple[str, int, int, int]
 """An IPv6 socket address: address, port, flow label, scope."""
 
 _IPV6_FLOWINFO = 11
-_IPV6_FLOWINFO_SEND = 33
-_IPV6_AUTOFLOWLABEL = 70
+FLOWINFO_SEND = 33
+AUTOFLOWLABEL = 70
 _UDP_NO_CHECK6_TX = 101
-_UDP_NO_CHECK6_RX = 102
+UDP_NO_CHECK6_RX = 102
 _SO_MEMINFO = 55
-_SO_TIMESTAMPNS_NEW = 64
+SO_TIMESTAMPNS_NEW = 64
 _MEMINFO = struct.Struct("9I")
 _MEMINFO_DROPS = 8
-_TIMESPEC = struct.Struct("qq")
+TIMESPEC = struct.Struct("qq")
 _WORD = struct.Struct(">I")
 RECEIVE_BUFFER_BYTES = 16 << 20
 MOST_STRANGERS = 64
@@ -94,7 +94,7 @@ class RxSocket:
         self.unread = False
         """The last `receive` stopped before the socket was empty."""
         self._buffers = [memoryview(bytearray(MAX_DATAGRAM_BYTES))]
-        self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(_TIMESPEC.size)
+        self._ancillary_bytes = socket.CMSG_SPACE(_WORD.size) + socket.CMSG_SPACE(TIMESPEC.size)
         # Source addresses come out of recvmsg in the canonical spelling.
         self._hosts = {(canonical(source[0]), *source[1:]): host for source, host in hosts.items()}
         self._addresses = {source[0] for source in self._hosts}
@@ -103,8 +103,8 @@ class RxSocket:
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         enlarge_receive_buffer(self._socket, RECEIVE_BUFFER_BYTES)
         self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO, 1)
-        self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_RX, 1)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS_NEW, int(stamped))
+        self._socket.setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS_NEW, int(stamped))
         self._socket.bind(("::", PORT))
 
     def fileno(self) -> int:
@@ -133,8 +133,8 @@ class RxSocket:
             for _, kind, data in ancillary:
                 if kind == _IPV6_FLOWINFO:
                     word = _WORD.unpack(data)[0]
-                elif kind == _SO_TIMESTAMPNS_NEW:
-                    seconds, nanoseconds = _TIMESPEC.unpack(data)
+                elif kind == SO_TIMESTAMPNS_NEW:
+                    seconds, nanoseconds = TIMESPEC.unpack(data)
                     arrival_ns = self._clock.due_ns(seconds * _SECOND_NS + nanoseconds, now_ns)
             return self._buffers[0][:size], peer, word & 0xFFFFF, source[1], word >> 20 & 0xFF, arrival_ns
         self.unread = True
@@ -167,10 +167,10 @@ class TxSocket:
         ]
         self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         enlarge_send_buffer(self._socket, _SEND_BUFFER_BYTES)
-        self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_FLOWINFO_SEND, 1)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, FLOWINFO_SEND, 1)
         # Else the kernel replaces flow label 0, that of plane 0 and uplink 0, by a hash. The receiver then saw a path
         # that does not exist, and its answers were lost.
-        self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_AUTOFLOWLABEL, 0)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, AUTOFLOWLABEL, 0)
         self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, default_class)
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_TX, 1)
         self._socket.bind((address, udp_port))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from mrc_testbed.hosts.carrier import Carrier
+from mrc_testbed.hosts.probe_socket import ProbeSocket
 from mrc_testbed.hosts.udp import Datagram, RxSocket, SenderSet, Source, TxSocket
 
 
@@ -57,6 +58,20 @@ class PacketSender(Protocol):
         """Send, or lose and count. `destination`: what the endpoint was given for a path."""
 
 
+class ProbeCarrier(Protocol):
+    """Takes probes of this host to itself along a list of switches. `lost`: those that it refused, by errno name;
+    `strangers`: packets that came in and are none of this host's."""
+
+    lost: Counter[str]
+    strangers: int
+
+    def send(self, destination: str, payload: bytes) -> bool:
+        """Send to a list of uSIDs; False, and counted, if it was refused."""
+
+    def receive(self, now_ns: int) -> tuple[bytes, int] | None:
+        """The payload of the next one that is back, and when it arrived; None when there is none."""
+
+
 class Wiring(Protocol):
     """Makes these for one host. Addresses as in `configure`. Raises OSError for what cannot be made."""
 
@@ -71,6 +86,9 @@ class Wiring(Protocol):
 
     def sender_set(self, own: Mapping[str, str], default_class: int) -> PacketSender:
         """As mrc_testbed.hosts.udp.SenderSet: a source port for each QP."""
+
+    def probes(self, address: str, traffic_class: int, delay_ns: int) -> ProbeCarrier:
+        """As mrc_testbed.hosts.probe_socket.ProbeSocket."""
 
 
 class KernelWiring:
@@ -91,3 +109,7 @@ class KernelWiring:
     def sender_set(self, own: Mapping[str, str], default_class: int) -> SenderSet:
         """A UDP socket a source port."""
         return SenderSet(own, default_class)
+
+    def probes(self, address: str, traffic_class: int, delay_ns: int) -> ProbeSocket:
+        """A raw socket, and a UDP socket for what comes back."""
+        return ProbeSocket(address, traffic_class, delay_ns)

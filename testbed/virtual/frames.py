@@ -11,6 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from mrc_testbed.hosts.rc.wire import UDP_PORT
+from mrc_testbed.hosts.self_probes import PROBE_PORT
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port
 from mrc_testbed.topos import usid
@@ -53,7 +54,7 @@ class Frames:
         if headers is None:
             headers = self._known[way, port] = self._headers(port, way, packet.hop)
         ethernet, first, inner = headers
-        ports = _UDP.pack(way.source_port, UDP_PORT, size, 0)
+        ports = _UDP.pack(way.source_port, PROBE_PORT if _is_probe(way) else UDP_PORT, size, 0)
         outermost = _word(packet.traffic_class, way)
         if inner:
             parts = [_IPV6.pack(outermost, size + _IPV6.size, first), _IPV6.pack(_word(sent[1], way), size, inner)]
@@ -77,11 +78,21 @@ class Frames:
     def _tunnelled(self, way: VirtualWay, switches: int) -> tuple[str, str, str]:
         """Source, outer and inner destination of a packet that has passed so many switches."""
         source, destination = self._plan.hosts[way.source], self._plan.hosts[way.destination]
+        if _is_probe(way):
+            passed = [port.peer.interface.node for port in way.ports[switches:-1]]
+            uids = [self._plan.switch_by_name[node].usid for node in passed]
+            own = usid.usid(usid.TIER_HOST, way.plane, source.downlink)
+            return source.address, usid.container([*uids, own]), source.address
         path = usid.PathId(way.plane, way.uplink)
         switches_on_way = self._plan.ways(source, destination)[way.uplink]
         segments = usid.Segments(way.plane, switches_on_way, destination.downlink)
         left = usid.split_container(usid.outer_address(segments))[switches:]
         return source.address, usid.container(left), usid.inner_address(destination.index, path)
+
+
+def _is_probe(way: VirtualWay) -> bool:
+    """Of a host to itself, and so a probe."""
+    return way.source == way.destination
 
 
 def _word(traffic_class: int, way: VirtualWay) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -20,6 +21,7 @@ from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.lateness import LateTurns
 from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.packet import VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 _NOT_ARMED = -1
@@ -110,11 +112,42 @@ class _Carrier:
         raise NotImplementedError("nothing waits for a descriptor in virtual time")
 
 
+class _Probes:
+    """Probes of this host to itself, and what is back of them until it looks: see
+    mrc_testbed.hosts.probe_socket.ProbeSocket."""
+
+    def __init__(self, nic: Nic) -> None:
+        self.lost: Counter[str] = Counter()
+        self.strangers = 0
+        self.traffic_class = self.delay_ns = 0
+        self._nic = nic
+        self._ways: dict[str, VirtualWay] = {}
+        self._back: deque[tuple[bytes, int]] = deque()
+
+    def put(self, arrival_ns: int, payload: bytes) -> None:
+        """A probe is back."""
+        self._back.append((payload, arrival_ns + self.delay_ns))
+
+    def send(self, destination: str, payload: bytes) -> bool:
+        """Send to a list of uSIDs."""
+        way = self._ways.get(destination)
+        if way is None:
+            way = self._ways[destination] = self._nic.loop(destination)
+        why = self._nic.offer(way, payload, self.traffic_class)
+        if why:
+            self.lost[why] += 1
+        return not why
+
+    def receive(self, now_ns: int) -> tuple[bytes, int] | None:
+        """The next one that is back."""
+        return self._back.popleft() if self._back else None
+
+
 class _VirtualWiring:
     """What carries the packets of one host. A host has one network interface, whoever asks for it."""
 
-    def __init__(self, nic: Nic, inbox: _Inbox, carrier: _Carrier) -> None:
-        self._nic, self._inbox, self._carrier = nic, inbox, carrier
+    def __init__(self, nic: Nic, inbox: _Inbox, carrier: _Carrier, probes: _Probes) -> None:
+        self._nic, self._inbox, self._carrier, self._probes = nic, inbox, carrier, probes
 
     def port_watch(self, planes: int) -> _Carrier:
         return self._carrier
@@ -128,6 +161,10 @@ class _VirtualWiring:
 
     def sender_set(self, own: Mapping[str, str], default_class: int) -> Nic:
         return self._nic
+
+    def probes(self, address: str, traffic_class: int, delay_ns: int) -> _Probes:
+        self._probes.traffic_class, self._probes.delay_ns = traffic_class, delay_ns
+        return self._probes
 
 
 class VirtualHost:
@@ -161,8 +198,10 @@ class VirtualHost:
         self._numbers = count(1)
         self._inbox, self._carrier = _Inbox(), _Carrier()
         nic = fabric.attach(name, self._deliver, self._carrier_changed, self._port_paused)
+        self._number = fabric.plan.host_by_name[name].index
+        self._probes = _Probes(nic)
         self._lateness = Lateness()
-        wiring = _VirtualWiring(nic, self._inbox, self._carrier)
+        wiring = _VirtualWiring(nic, self._inbox, self._carrier, self._probes)
         self._session = Session(self, self._lateness, wiring, lambda: 0)
         self._loop: DatagramLoop | None = None
         self._armed_ns = _NOT_ARMED
@@ -210,6 +249,9 @@ class VirtualHost:
     def _deliver(
         self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
     ) -> None:
+        if source == self._number:  # no host sends to itself but probes
+            self._probes.put(arrival_ns, packet)
+            return
         self._inbox.put(arrival_ns, packet, source, flow_label, source_port, traffic_class)
         if not self._inbox.delay_ns and (self._armed_ns == _NOT_ARMED or self._wanted_ns > arrival_ns):
             self._arm(arrival_ns)

@@ -38,13 +38,22 @@ class Nic:
             if len(self._known) == KNOWN_WAYS:
                 self._known.clear()
             way = self._known[destination] = self._ways.way(self._host, destination)
-        data = bytes(packet)
+        why = self.offer(way, bytes(packet), traffic_class)
+        if why:
+            self.lost[why] += 1
+
+    def loop(self, uids: str) -> VirtualWay:
+        """The way along a list of uSIDs and back to this host. Raises ValueError."""
+        return self._ways.loop(self._host, uids)
+
+    def offer(self, way: VirtualWay, data: bytes, traffic_class: int) -> str:
+        """Send on a known way; returns why this host's port refused it, by errno, or nothing."""
         row, high = self._look(data, traffic_class)
         port = way.ports[0]
         if not port.up:
-            self.lost["ENETUNREACH"] += 1
-        elif port.queued_bytes() > _QUEUE_BYTES:
-            self.lost["ENOBUFS"] += 1
-        else:
-            size_bytes = len(data) + self._headers.frame_bytes
-            port.offer(VirtualPacket(way, data, size_bytes, traffic_class, row, high), self._scheduler.now_ns)
+            return "ENETUNREACH"
+        if port.queued_bytes() > _QUEUE_BYTES:
+            return "ENOBUFS"
+        size_bytes = len(data) + self._headers.frame_bytes
+        port.offer(VirtualPacket(way, data, size_bytes, traffic_class, row, high), self._scheduler.now_ns)
+        return ""

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from mrc_testbed.hosts.common.ecmp import flow_hash, hash_of_ports, next_hop
+from mrc_testbed.hosts.self_probes import PROBE_LABEL, PROBE_PORT
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.ecmp import PlainFlow, hash_seed, number_of_way, unpredictable
 from mrc_testbed.testbed.switching.options import FabricOptions
@@ -71,6 +72,11 @@ class Topology:
         nodes = (source.name, *switches, destination.name)
         return [self._toward[one, other] for one, other in pairwise(nodes)]
 
+    def through(self, nodes: Sequence[str]) -> list[Port]:
+        """The ports from node to node; none where two are not joined."""
+        pairs = list(pairwise(nodes))
+        return [self._toward[pair] for pair in pairs] if all(pair in self._toward for pair in pairs) else []
+
     def onward(self, switch: str, destination: Host, first: PortTo) -> list[Port]:
         """The ports from a switch that has chosen `first` to the next one that has a choice, or to the host."""
         ports, hop = [first.port], first
@@ -90,6 +96,10 @@ class Ways(Protocol):
 
     def way(self, source: Host, destination: Any) -> VirtualWay:
         """To where a sending socket of this host was told to send. Raises ValueError if there is no such host."""
+
+    def loop(self, source: Host, uids: str) -> VirtualWay:
+        """From a host along a list of uSIDs and back to itself. Raises ValueError for a list that leads elsewhere, or
+        where hosts choose no paths."""
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """The ports of a packet whose switch chooses them; none if it has no next hop."""
@@ -119,6 +129,17 @@ class SourceWays:
         ports = self._topology.along(source, hosts[number], path.plane, ways[path.uplink])
         numbers = (source.index, number)
         return VirtualWay(ports, *numbers, path.plane, path.uplink, source.udp_port, flow_label, *numbers)
+
+    def loop(self, source: Host, uids: str) -> VirtualWay:
+        """From a host along a list of uSIDs and back to itself. Raises ValueError for a list that leads elsewhere."""
+        *switches, last = (usid.split_usid(number) for number in usid.split_container(uids))
+        named = (names.switch_name(plane, tier - usid.TIER_T0, index) for tier, plane, index in switches)
+        ports = self._topology.through([source.name, *named, source.name])
+        _, plane, downlink = last
+        if not ports or downlink != source.downlink:
+            raise ValueError(f"{uids} does not lead from {source.name} back to it")
+        numbers = (source.index, source.index)
+        return VirtualWay(ports, *numbers, plane, PROBE_LABEL, PROBE_PORT, PROBE_LABEL, *numbers)
 
     def choose(self, packet: VirtualPacket) -> Sequence[Port]:
         """Switches choose nothing here."""
@@ -167,6 +188,10 @@ class HashedWays:
         ports = [self._topology.nic(source, plane)] if across else self._topology.along(source, target, plane, near)
         keys = [plain.host_bits(host.group, host.downlink) for host in (source, target)]
         return VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
+
+    def loop(self, source: Host, uids: str) -> VirtualWay:
+        """As of `Ways`: there is none."""
+        raise ValueError(f"{source.name} chooses no paths, and {uids} is one")
 
     def _flow(self, way: VirtualWay) -> PlainFlow:
         hosts = self._plan.hosts
