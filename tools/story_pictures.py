@@ -13,7 +13,7 @@ from svg_chart import Panel, Series, drawing
 from mrc_testbed.testbed.report.frames.run import Run, load_run
 from mrc_testbed.testbed.rundir.results import run_folders
 from mrc_testbed.testbed.scenario.load.shipped import shipped
-from mrc_testbed.testbed.workloads.fairness import line_rate
+from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
 
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
@@ -287,6 +287,22 @@ def _sent_up(run: Run) -> float:
     return float((ports.last() - ports.first()).sum()) / run.scenario.jobs[0].entry.total_steps
 
 
+def _beside_arithmetic(runs: Runs) -> list[Panel]:
+    """Of each ratio what uplinks carry, and the slowest and the fastest flow, of line rate."""
+    figures = ("slowest flow", "min"), ("mean", "mean"), ("fastest flow", "max")
+    bars: dict[str, list[tuple[float, float]]] = {name: [] for name in ("arithmetic", *(name for name, _ in figures))}
+    for number, run in enumerate(runs.values()):
+        shape = run.scenario.shape()
+        line = line_rate(shape)
+        fair = min(max_min_shares(shape, {flow.name: flow.demand for flow in run.scenario.flows.flows}).values())
+        bars["arithmetic"].append((number, fair / line))
+        for name, figure in figures:
+            value = run.figure(f"flow_goodput.{figure} from 3s to 19s").value or 0.0
+            bars[name].append((number, value / line))
+    series = [Series(name, points, "bars") for name, points in bars.items()]
+    return [Panel("Four flows through fewer and fewer uplinks", "", "of line rate", series, categories=list(runs))]
+
+
 def _uplink_loads(runs: Runs) -> list[Panel]:
     """What each uplink of the T0s carried of what it could, the least first, from a second on."""
     series = []
@@ -324,6 +340,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
     "rails": _rails,
+    "oversubscribed": _beside_arithmetic,
     "wrong-hash": _uplink_loads,
     "pause-storm": _one_line_each("Steps of a job; from 5 s to 11 s eleven other hosts send to another one"),
 }
