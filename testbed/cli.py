@@ -113,6 +113,7 @@ incident_app.command("serve", epilog=example("incident serve cases/5e8d4dcbf9e0 
     incident.serve
 )
 incident_app.command("score", epilog=example("incident score cases/5e8d4dcbf9e0"))(incident.score)
+incident_app.command("set", epilog=example("incident set cases/first --count 20"))(incident.score_set)
 app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

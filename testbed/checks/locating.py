@@ -24,7 +24,8 @@ _S = 1e9
 class FaultFound:
     """How one thing that was broken was found. `located_ns`: from when it was in place until all its links were named;
     None: never. `cleared_ns`: from the heal until nothing of it was named; None: never, or it broke again before.
-    `what`, `direction`: whether these were right in the end; None: not said. `since_ns`: how far the time said was off.
+    `what`, `direction`: whether these were right in the end; None: not said, or said of what is like it.
+    `since_ns`: how far the time said was off.
     """
 
     span: BrokenSpan
@@ -198,7 +199,8 @@ class _Scoring:
         if located is None or incident is None:
             return FaultFound(span, located, None)
         what = None if incident.what is None else incident.what == span.kind
-        direction = None if incident.direction is None else incident.direction == span.direction
+        itself = not span.links.isdisjoint(incident.where)  # on one that is like it the way may be the other
+        direction = incident.direction == span.direction if incident.direction and itself else None
         since_ns = None
         if incident.since_s is not None:
             since_ns = abs(round(self._during.begin + incident.since_s * _S) - span.placed_ns)

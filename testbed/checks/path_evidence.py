@@ -206,8 +206,3 @@ class Carriers:
         route = self._table.crossed(host, [link.name, link.name])
         lost = CARRIER_PACKETS if down_ns else 0
         return Observation(route, begin_ns, end_ns, CARRIER_PACKETS, lost, host, down_ns)
-
-
-def routes_seen(record: RunRecord, table: SuspectTable) -> frozenset[Elements]:
-    """The ways of all that endpoints told of in the run: what was on none of them nobody could know."""
-    return frozenset(row.route for _, rows in evidence(record, table) for row in rows)

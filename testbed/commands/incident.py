@@ -117,6 +117,29 @@ def serve(
         raise typer.Exit(ExitCode.FAIL)
 
 
+def score_set(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for the cases.", show_default=False)],
+    count: Annotated[int, typer.Option("--count", metavar="N", min=1, help="Seeds 1 to N.")] = 200,
+    kind: _Kind = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Cases at once; default: the CPUs.")] = None,
+) -> None:
+    """Draw many cases, run them in virtual time, let the mapper answer, and score it by kind.
+
+    The same count gives the same scores.json, byte for byte. A case takes a few seconds and 6 MB.
+    """
+    from mrc_testbed.testbed.app.incident_set import score_set as run_set
+    from mrc_testbed.testbed.cpus import usable_cpus
+    from mrc_testbed.testbed.incidents.tables import CASE_HEAD, case_lines, group_lines, total_lines
+    from mrc_testbed.testbed.incidents.totals import ScoreTotals, by_harm, by_kind
+
+    say(CASE_HEAD)
+    seeds = range(1, count + 1)
+    found = run_set(folder, seeds, jobs or usable_cpus(), lambda one: say("\n".join(case_lines(one.score))), kind)
+    scores = [one.score for one in found]
+    tables = (group_lines("kind", by_kind(scores)), group_lines("the least of a case", by_harm(scores)))
+    say("\n".join(["", *tables[0], "", *tables[1], "", *total_lines("mapper", ScoreTotals(scores))]))
+
+
 def score(cases: CasesArgument, json_: _Json = False) -> None:
     """Compare all answers to cases with the truth beside them.
 

@@ -16,10 +16,11 @@ from functools import cached_property
 from typing import Any
 
 from mrc_testbed.testbed.checks.answers import Answer, AnswerState
-from mrc_testbed.testbed.checks.broken import BrokenSpan, broken_spans
+from mrc_testbed.testbed.checks.broken import BrokenSpan
+from mrc_testbed.testbed.checks.fabric_map import fabric_map
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore, score
-from mrc_testbed.testbed.checks.path_evidence import GRACE, period_ns, routes_seen
+from mrc_testbed.testbed.checks.path_evidence import GRACE, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.windows import Interval
 from mrc_testbed.testbed.errors import UsageError
@@ -40,16 +41,15 @@ class CaseTruth:
     busy: bool
     during: Interval
 
-    @cached_property
+    @property
     def spans(self) -> Sequence[BrokenSpan]:
-        """What was broken from when to when."""
-        return [span for span in broken_spans(self.record) if span.begin_ns <= self.during.end]
+        """What was broken from when to when, and what of it packets could show."""
+        return [span for span in fabric_map(self.record).expected if span.begin_ns <= self.during.end]
 
     @cached_property
     def places(self) -> FabricPlaces:
-        """What names in answers mean."""
-        table = SuspectTable(self.record.plan)
-        return FabricPlaces(self.record.plan, table, routes_seen(self.record, table))
+        """What names in answers mean, by the packets that endpoints told of."""
+        return FabricPlaces(self.record.plan, SuspectTable(self.record.plan), fabric_map(self.record).routes)
 
     @property
     def grace_ns(self) -> int:

@@ -10,11 +10,13 @@ from statistics import fmean
 from typing import Any
 
 from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.incidents.draw import KIND_WORDS
 from mrc_testbed.testbed.incidents.scoring import CaseScore, IncidentFound
 
 _NS_AN_HOUR = 3600e9
 PLAIN_LOSS = 0.05
 """From this share of packets on a loss is plain."""
+PAIR = "two at once"
 
 
 class IncidentHarm(StrEnum):
@@ -23,7 +25,7 @@ class IncidentHarm(StrEnum):
     DEAD = "dead"
     PLAIN = "loses 5 % or more"
     FAINT = "loses less than 5 %"
-    OTHER = "loses some sort, or nothing"
+    OTHER = "not asked for"
     NONE = "nothing is broken"
 
 
@@ -112,6 +114,7 @@ class ScoreTotals:
             "located_median_s": None if median is None or median == inf else median / 1e9,
             "beside": len(self.incidents) - len(self.asked),
             "beside_located": sum(one.after_ns is not None for one in self.incidents if not one.asked),
+            "accusations": sum(len(score.figures.accusations) for score in self.scores),
             "falsely_accused": self.falsely_accused,
             "precision": self.precision,
             "recall": self.recall,
@@ -134,3 +137,19 @@ def by_name(scores: Iterable[CaseScore]) -> Mapping[str, ScoreTotals]:
     for score in scores:
         found.setdefault(score.by, []).append(score)
     return {name: ScoreTotals(rows) for name, rows in found.items()}
+
+
+def by_kind(scores: Iterable[CaseScore]) -> Mapping[str, ScoreTotals]:
+    """By what was drawn, in the order of docs/incidents.md; two at once have a row of their own."""
+    found: dict[str, list[CaseScore]] = {word: [] for word in (*KIND_WORDS, PAIR)}
+    for score in scores:
+        found[score.kinds[0] if len(score.kinds) == 1 else PAIR].append(score)
+    return {word: ScoreTotals(rows) for word, rows in found.items() if rows}
+
+
+def by_harm(scores: Iterable[CaseScore]) -> Mapping[str, ScoreTotals]:
+    """By the least of what each case has, from the gravest to none."""
+    found: dict[IncidentHarm, list[CaseScore]] = {harm: [] for harm in IncidentHarm}
+    for score in scores:
+        found[harm_of_case(score)].append(score)
+    return {harm.value: ScoreTotals(rows) for harm, rows in found.items() if rows}

@@ -35,7 +35,15 @@ COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "exec", "clean"),
     *("decode", "replay", "report", "metrics", "map", "export", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
-    *("incident kinds", "incident draw", "incident observe", "incident answer", "incident serve", "incident score"),
+    *(
+        "incident kinds",
+        "incident draw",
+        "incident observe",
+        "incident answer",
+        "incident serve",
+        "incident score",
+        "incident set",
+    ),
     *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
     *(
         f"lesson {name}"

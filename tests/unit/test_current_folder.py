@@ -105,6 +105,7 @@ COMMANDS = {
     "incident observe": [("incident observe nothing", 2)],
     "incident answer": [("incident answer nothing t.yaml", 2)],
     "incident serve": [("incident serve nothing true", 2)],
+    "incident set": [("incident set . --count 1", 2)],
     "incident score": [("incident score nothing", 2)],
     "sweep plan": [("sweep plan t.yaml --out big", 0)],
     "sweep cell": [("sweep cell big --index 0 --of 1", 0)],

@@ -149,6 +149,15 @@ def test_where_nothing_is_broken_silence_is_right(calm: CaseFolder) -> None:
     assert ScoreTotals([quiet, loud]).recall is None
 
 
+def test_a_direction_counts_where_the_link_itself_is_named(tmp_path: Path) -> None:
+    link = "h0:p0-t0-0"
+    faults = [{"at": "1s", "one-way": link, "direction": "up", "for": "3s", "name": "f0"}]
+    case = made(tmp_path, faults, ("one-way",))
+    ways = [score_of(case, line(2, link, direction=way)).incidents[0].direction for way in ("up", "down")]
+    assert ways == [True, False]
+    assert score_of(case, line(2, link)).incidents[0].direction is None
+
+
 def test_cycles_of_a_flap_are_one_incident(tmp_path: Path) -> None:
     faults = [{"at": "1s", "period": "2s", "count": 2, "link-flap": "p0-t0-0:p0-t1-0", "name": "f0"}]
     case = made(tmp_path, faults, ("link-flap",))
