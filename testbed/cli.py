@@ -29,6 +29,7 @@ from mrc_testbed.testbed.commands.report import report
 from mrc_testbed.testbed.commands.results import ResultsGroup, list_results, remove_results
 from mrc_testbed.testbed.commands.run import run
 from mrc_testbed.testbed.commands.scenarios import copy, list_shipped, show
+from mrc_testbed.testbed.commands.show import show_switch
 from mrc_testbed.testbed.commands.validate import schema, validate
 from mrc_testbed.testbed.commands.worlds import worlds
 from mrc_testbed.testbed.consent import known_code_alone
@@ -83,6 +84,7 @@ app.command(epilog=example("replay latest"))(replay)
 app.command(epilog=example("report latest"))(report)
 app.command(epilog=example("metrics latest"))(metrics)
 app.command("map", epilog=example("map latest"))(map_run)
+app.command("show", epilog=example("show latest p0-t0-0 queue counters"))(show_switch)
 app.command(epilog=example("export latest --to perfetto"))(export)
 app.command(epilog=example("compare results/*-quickstart"))(compare)
 app.command(epilog=example("bounds results/*-quickstart"))(bounds)

@@ -76,7 +76,7 @@ def _switch_routes(plan: Plan, switch: Switch) -> Iterator[Route]:
     yield Route(RouteKind.END, usid.locator(switch.usid), SID_DEVICE)
     for own, peer in plan.ports[switch.name]:
         if not (plan.learns_locators and plan.speaks_bgp(own, peer)):
-            locator = usid.locator(_usid_of(plan, peer.node, switch.plane))
+            locator = usid.locator(sid_of(plan, peer.node, switch.plane))
             yield Route(RouteKind.VIA, locator, own.name, peer.link_local)
 
 
@@ -108,7 +108,8 @@ def _above(switch: Switch, towards: Iterable[tuple[SwitchPlace, ...]]) -> tuple[
     return max(counts, key=lambda places: counts[places], default=())
 
 
-def _usid_of(plan: Plan, node: str, plane: int) -> int:
+def sid_of(plan: Plan, node: str, plane: int) -> int:
+    """The uSID of a switch, or of a host in a plane."""
     host = plan.host_by_name.get(node)
     if host is None:
         return plan.switch_by_name[node].usid

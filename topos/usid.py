@@ -19,6 +19,7 @@ from mrc_testbed.topos.graph import MAX_TIERS, SwitchPlace, Way
 
 BLOCK = 0xFCBBBB00
 """The 32-bit locator block."""
+BLOCK_PREFIX = "fcbb:bb00::/32"
 TIER_T0 = 0x1
 """Of a T0; the tiers above follow."""
 TIER_HOST = 0xD

@@ -39,7 +39,8 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         )
         open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
-        return first_status(prompt_beside(owner, plan, commands, data_addresses(scenario)))
+        trimming = scenario.trimming.rules() if scenario.transport.can_be_trimmed else None
+        return first_status(prompt_beside(owner, plan, commands, data_addresses(scenario), trimming))
 
 
 def folder_going_on(run: Path | None, out: Path) -> Path:

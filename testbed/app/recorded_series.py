@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
@@ -17,7 +16,7 @@ from mrc_testbed.testbed.live.series_feed import entry_names, run_info
 from mrc_testbed.testbed.metrics.exposition import SeriesReading
 from mrc_testbed.testbed.metrics.readings import readings
 from mrc_testbed.testbed.metrics.series import RunSeries, final_document, port_labels
-from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain
+from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, read_json
 from mrc_testbed.testbed.rundir.tables import SAMPLES
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
@@ -48,10 +47,11 @@ def _document(record: RunRecord, verdict: Verdict | None) -> dict[str, Any]:
     _add_faults(series, record)
     _add_work(series, record)
     series.evs = _tiles(record).counts()
-    series.links = _last_samples(record.folder / SAMPLES.file, sum(map(len, record.plan.ports.values())))
+    series.links = last_samples(record)
     for row in record.ports:
         series.hits[row.node, row.port] = (row.marked, row.trimmed, row.dropped, row.lost, row.corrupted)
-    series.finals = {"switch_ports": list(_booked(record.books, record)), **final_document(verdict)}
+    booked = {"switch_ports": list(_booked(record.books, record)), "switches": list(_by_sid(record))}
+    series.finals = {**booked, **final_document(verdict)}
     return series.document(record.end_ns)
 
 
@@ -106,9 +106,10 @@ def _tiles(record: RunRecord) -> EvTiles:
     return tiles
 
 
-def _last_samples(path: Path, ports: int) -> list[list[Any]]:
-    """The rows of the last moment, without it. Only the end of the file is read: an hour has millions of rows. Raises
-    RecordError."""
+def last_samples(record: RunRecord) -> list[list[Any]]:
+    """The rows of samples.csv of the last moment, without it. Only the end of the file is read: an hour has millions of
+    rows. Raises RecordError."""
+    path, ports = record.folder / SAMPLES.file, sum(map(len, record.plan.ports.values()))
     if not path.exists():
         return []
     with open_plain(path, MOST_TABLE_BYTES) as file:
@@ -133,3 +134,14 @@ def _booked(books: Books | None, record: RunRecord) -> Iterator[list[Any]]:
             yield [family, node, port, counts[name]]
         for queue, name in _QUEUES.items():
             yield ["mrc_switch_queue_drops", node, port, queue, counts[name]]
+
+
+def _by_sid(record: RunRecord) -> Iterator[list[Any]]:
+    """What switches had counted at the end, by uSID and without one."""
+    counters = read_json(record.folder / "counters.json") or {}
+    for switch in record.plan.switches if "sids" in counters else ():
+        labels = [switch.name, str(switch.tier), str(switch.plane)]
+        for sid, counts in counters["sids"].get(switch.name, {}).items():
+            yield ["mrc_switch_sid_packets", *labels, sid, counts["packets"]]
+        if switch.name in counters.get("no_sid", {}):
+            yield ["mrc_switch_no_sid_packets", *labels, counters["no_sid"][switch.name]]

@@ -14,7 +14,10 @@ from mrc_testbed.testbed.rundir.files import RecordError, read_json
 from mrc_testbed.testbed.transports.base import Transport
 
 _PER_NODE = ("icmp_in", "icmp_out")
-_DEPTHS = {"bgp": 3, "queues": 3, "ports": 3, "frames": 3, "socket_losses": 1, **dict.fromkeys(_PER_NODE, 1)}
+_DEPTHS = {
+    **dict.fromkeys(("bgp", "queues", "ports", "frames", "sids"), 3),
+    **dict.fromkeys(("no_sid", "socket_losses", *_PER_NODE), 1),
+}
 """Number of keys above a count: node, port and name, or the node alone."""
 
 

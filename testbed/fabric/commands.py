@@ -198,9 +198,9 @@ def route_line(route: Route) -> str:
         return f"{head} encap seg6 mode encap.red segs {route.target} dev {route.device}"
     if route.kind is RouteKind.END:
         flavor = f"flavors next-csid lblen {usid.LCBLOCK_BITS} nflen {usid.LCNODE_FN_BITS}"
-        return f"{head} encap seg6local action End {flavor} dev {route.device}"
+        return f"{head} encap seg6local action End count {flavor} dev {route.device}"
     if route.kind is RouteKind.DT6:
-        return f"{head} encap seg6local action End.DT6 table {_LOCAL_TABLE} dev {route.device}"
+        return f"{head} encap seg6local action End.DT6 table {_LOCAL_TABLE} count dev {route.device}"
     return f"{head} dev {route.device}"
 
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from mrc_testbed.testbed.fabric.batch import query
 from mrc_testbed.testbed.fabric.commands import CLASS_CONTROL
 from mrc_testbed.testbed.fabric.sandbox import open_of
-from mrc_testbed.testbed.switching.port_counts import IpCounts
+from mrc_testbed.testbed.switching.port_counts import IpCounts, SidCounts
+from mrc_testbed.topos import usid
 from mrc_testbed.topos.overlay import DEVICE, MANAGEMENT
+from mrc_testbed.topos.routes import SID_DEVICE
 
 _SKIPPED = ("lo", "sid0", DEVICE, MANAGEMENT)
 _ICMP = ("Echos", "EchoReplies", "DestUnreachs", "PktTooBigs", "TimeExcds", "ParmProblems")
@@ -92,6 +95,26 @@ def _ip_counts(pid: int, node: str, ports: Collection[str]) -> IpCounts:
     }
     # A node without an address sends errors from ::1, which the next one refuses.
     return IpCounts(icmp_in + header_errors, icmp_out, multicast)
+
+
+def sid_counts(pids: Mapping[str, int]) -> dict[str, dict[str, SidCounts]]:
+    """What the kernel did with each uSID of every node since its route was written."""
+    answers = query(["ip", "-s", "-6", "-j", "route", "show", "root", usid.BLOCK_PREFIX, "dev", SID_DEVICE], pids)
+    return {node: dict(_sids(json.loads(text or "[]"))) for node, text in answers.items()}
+
+
+def _sids(routes: list[dict[str, Any]]) -> Iterator[tuple[str, SidCounts]]:
+    for entry in routes:
+        # iproute2 6.1 has the counts beside the route's prefix, newer ones in `encap`.
+        nested = entry.get("encap")
+        counts = (nested if isinstance(nested, dict) else entry).get("stats64")
+        if counts is not None:
+            yield entry["dst"], SidCounts(counts["packets"], counts["bytes"])
+
+
+def without_sid(pids: Mapping[str, int]) -> dict[str, int]:
+    """By node, packets for whose destination its kernel had neither a uSID nor a route."""
+    return {node: _table(open_of(pid, node, "net/snmp6"))["Ip6InNoRoutes"] for node, pid in pids.items()}
 
 
 def no_routes(pids: Mapping[str, int]) -> dict[str, int]:

@@ -6,20 +6,19 @@ Runs inside `sandbox.run_isolated`; leaving it removes everything.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.fabric import commands, nodes, port_object, readback
+from mrc_testbed.testbed.fabric import commands, nodes, readback
 from mrc_testbed.testbed.fabric.batch import IP, TC, run_batch, run_batches
 from mrc_testbed.testbed.fabric.bgp.daemons import BgpDaemons
 from mrc_testbed.testbed.fabric.bgp.messages import BgpMessages, BgpUpdates
 from mrc_testbed.testbed.fabric.bgp.watch import RouteChange, RouteWatch
 from mrc_testbed.testbed.fabric.catch_up import CatchUp
-from mrc_testbed.testbed.fabric.counters import PortCounters, ip_counters, no_routes, queue_counters, udp_losses
 from mrc_testbed.testbed.fabric.delay import KernelDelay
+from mrc_testbed.testbed.fabric.fabric_counts import FabricCounts
 from mrc_testbed.testbed.fabric.forker import Child, Forker
 from mrc_testbed.testbed.fabric.misled import MisledTables
 from mrc_testbed.testbed.fabric.overlay import connect_management, lengthen_segments, show_names, tune_tcp
@@ -27,12 +26,12 @@ from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
 from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
-from mrc_testbed.testbed.fabric.sandbox import network_of, open_of
+from mrc_testbed.testbed.fabric.sandbox import BPFFS, network_of, open_of
+from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
 from mrc_testbed.testbed.fabric.tap import Tap, ring_blocks
 from mrc_testbed.testbed.switching.ecmp import PlainFlow, switch_settings
 from mrc_testbed.testbed.switching.expected import Expected, Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.testbed.switching.port_counts import IpCounts, LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, as_seen_by_program
 from mrc_testbed.testbed.switching.tables import Misled
 from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
@@ -51,7 +50,7 @@ _SYSCTLS = {
 }
 
 
-class Fabric:
+class Fabric(FabricCounts):
     """The running fabric of a plan. `build` creates it, `verify` reads it back, faults change it by link and switch
     name.
 
@@ -59,15 +58,9 @@ class Fabric:
     """
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
-        self.plan = plan
-        self.options = options
         self._net = nodes.start_nodes(plan)
-        self.pids: dict[str, int] = {name: self._net.nameToNode[name].pid for name in plan.node_names}
+        super().__init__(plan, options, {name: self._net.nameToNode[name].pid for name in plan.node_names})
         self._ports: LivePorts | None = None
-        self._counters: PortCounters | None = None
-        self._program: PortProgram | None = None
-        self._rates_bps: dict[str, int] = {}
-        self._link_of = {end: link.name for link in plan.links for end in link.ends}
         self.catch_up = CatchUp()
         self._down: set[Interface] = set()
         self.tables = MisledTables(plan, self.pids)
@@ -175,7 +168,9 @@ class Fabric:
         What it runs is in shells beside those that hold the namespaces, which `exit` would end.
         """
         with ExitStack() as started:
-            return prompt_on(self.plan, self.pids, started, commands, addresses)
+            trimming = self.options.trimming if self.plan.by_usid else None
+            reader = SwitchReader(self.plan, self.pids, BPFFS, trimming)
+            return prompt_on(reader, self.pids, started, commands, addresses)
 
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""
@@ -299,10 +294,6 @@ class Fabric:
             lines.setdefault(port.node, []).extend(commands.class_lines("change", port.name, rate_bps))
         run_batches(TC, {node: self.pids[node] for node in lines}, lines)
 
-    def rate_bps(self, link: str) -> int:
-        """The current nominal rate of a link."""
-        return self._rates_bps.get(link, self.plan.link_by_name[link].rate_bps)
-
     def mislead(self, switch: str, entries: Misled) -> None:
         """Let these entries of a switch lead elsewhere, and all others where they should. Raises FabricError."""
         self.tables.set(switch, entries, self._down)
@@ -358,43 +349,6 @@ class Fabric:
         rules = self._needed_program("a silent switch").rules
         return [rules.add(own, PortRule("drop", of_hosts=of_hosts)) for own, _ in self.plan.ports[switch]]
 
-    def port_counts(self) -> dict[tuple[str, str], PortCounts]:
-        """The port program's counts at every (node, port). Raises MissingCapability without it."""
-        program = self._needed_program("counting by class")
-        return {(node, own.name): program.counts(own) for node, ports in self.plan.ports.items() for own, _ in ports}
-
-    def port_hits(self) -> Iterator[tuple[tuple[str, str], PortHits]]:
-        """Marked, trimmed, dropped, lost and corrupted packets at every (node, port).
-
-        Raises MissingCapability without the port program.
-        """
-        program = self._needed_program("counting marks, trims and losses")
-        return (((node, own.name), program.hits(own)) for node, ports in self.plan.ports.items() for own, _ in ports)
-
-    def late_arrivals(self) -> dict[tuple[str, str], LateArrivals]:
-        """What came in late at every (node, port) of a fabric with the port program; else nothing is known of it."""
-        program = self._program
-        if program is None:
-            return {}
-        return {
-            (node, own.name): program.late_arrivals(own) for node, ports in self.plan.ports.items() for own, _ in ports
-        }
-
-    def backlog_ns(self, node: str, port: str) -> int:
-        """Backlog of a switch port's virtual queue, in ns at the port's rate.
-
-        Raises MissingCapability without the port program.
-        """
-        program = self._needed_program("a look into a queue")
-        return program.backlog_ns(next(own for own, _ in self.plan.ports[node] if own.name == port))
-
-    def _needed_program(self, what: str) -> PortProgram:
-        if self._program is None:
-            raise MissingCapability(
-                f"{what} needs the port program, and this fabric runs plain shapers", port_object.FIX
-            )
-        return self._program
-
     def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]:
         """The number of the way that switches choose for each flow now; 0 within a T0 group. Sends nothing.
 
@@ -410,29 +364,3 @@ class Fabric:
         tapped = self.plan.link_by_name[link]
         blocks = ring_blocks(tapped.rate_bps, snap_bytes)
         return Tap(self.pids[tapped.near.node], tapped.near, snap_bytes, blocks)
-
-    def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
-        """Interface counters of every port now."""
-        if self._counters is None:
-            self._counters = PortCounters(self.pids)
-        return self._counters.read()
-
-    def queues(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Packets sent and dropped by every port's shaper."""
-        return queue_counters(self.pids)
-
-    def ip_counts(self) -> dict[str, IpCounts]:
-        """What IPv6 of every node counted."""
-        return ip_counters(self.pids, {node: [own.name for own, _ in ends] for node, ends in self.plan.ports.items()})
-
-    def no_routes(self) -> dict[str, int]:
-        """By node, packets for which its kernel had no route; those nodes that had any."""
-        return no_routes(self.pids)
-
-    def receive_drops(self) -> int:
-        """Datagrams lost in full receive buffers of all hosts and switches."""
-        return sum(receive_buffer for receive_buffer, _ in udp_losses(self.pids).values())
-
-    def socket_losses(self) -> dict[str, int]:
-        """Datagrams that reached a node and no socket of it, full buffers included."""
-        return {node: lost for node, (_, lost) in udp_losses(self.pids).items()}

@@ -33,6 +33,8 @@ _SIGNATURES: tuple[tuple[str, object, list[object]], ...] = (
     ("bpf_map__set_initial_value", c_int, [c_void_p, c_char_p, c_size_t]),
     ("bpf_map__value_size", c_uint32, [c_void_p]),
     ("bpf_map__fd", c_int, [c_void_p]),
+    ("bpf_map__pin", c_int, [c_void_p, c_char_p]),
+    ("bpf_obj_get", c_int, [c_char_p]),
     ("bpf_program__fd", c_int, [c_void_p]),
     ("bpf_program__pin", c_int, [c_void_p, c_char_p]),
     ("bpf_obj_get_info_by_fd", c_int, [c_int, c_void_p, POINTER(c_uint32)]),
@@ -87,6 +89,11 @@ class BpfObject:
             raise self._refused(f"cannot read the id of {program}")
         return int(info[1])
 
+    def pin_map(self, name: str, path: Path) -> None:
+        """Pin a loaded map at a bpffs path."""
+        if self._library.bpf_map__pin(self._map(name), str(path).encode()):
+            raise self._refused(f"cannot pin map {name} at {path}")
+
     def close(self) -> None:
         """Close the object: pinned, mapped and attached parts stay in the kernel."""
         self._library.bpf_object__close(self._object)
@@ -113,6 +120,15 @@ class BpfObject:
         # For a refused program libbpf prints the whole verifier log: the reason is before its closing statistics.
         reasons = [line for line, following in pairwise(messages) if following.startswith("processed ")]
         return (reasons or messages or ["no reason given"])[-1]
+
+
+def pinned_map(path: Path) -> int:
+    """A descriptor of a map that is pinned there; the caller closes it. Raises OSError, MissingCapability without
+    libbpf."""
+    descriptor = int(_library().bpf_obj_get(str(path).encode()))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
+    return descriptor
 
 
 def _library() -> ctypes.CDLL:

@@ -17,12 +17,15 @@ from mrc_testbed.testbed.switching.thresholds import PortLevels
 from mrc_testbed.topos.nodes import FIRST_IFINDEX, Interface
 
 PORT = struct.Struct("Q2q5Q")
-QUEUE = struct.Struct("5Q")
+QUEUE = struct.Struct("7Q")
 COUNTS = struct.Struct("32Q")
 LATENESS = struct.Struct("3Q")
 CHOICE = struct.Struct("4I7Q")
 _LAST_AT = 16
 """Of `last_ns` in it."""
+_LONGEST = struct.Struct("2Q")
+_LONGEST_AT = 40
+"""Of `most_wait_ns` and `most_bytes` in QUEUE."""
 SETTINGS = struct.Struct("6BH")
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
@@ -76,6 +79,12 @@ def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int, late_ns: int) -
     )
 
 
+def port_rate_bps(ports: SharedArray, key: int) -> int:
+    """The rate of a port now, within a millionth."""
+    (ns_per_byte,) = _WORD.unpack_from(ports.memory, ports.at(key))
+    return round((_NS_BITS << COST_SHIFT) / int(ns_per_byte))
+
+
 def late_arrivals(latenesses: SharedArray, key: int) -> LateArrivals:
     """What came late at a port, until now."""
     packets, most_ns, _ = LATENESS.unpack_from(latenesses.memory, latenesses.at(key))
@@ -95,6 +104,18 @@ def queue_ns(queues: SharedArray, key: int) -> int:
     """Backlog of a port's virtual queue, in ns at its rate."""
     (free_at_ns,) = _WORD.unpack_from(queues.memory, queues.at(key))
     return max(0, int(free_at_ns) - time.monotonic_ns())
+
+
+def watermark_bytes(queues: SharedArray, key: int, rate_bps: int) -> int:
+    """The longest queue that a packet has met at a port, which has this rate now."""
+    wait_ns, earlier_bytes = _LONGEST.unpack_from(queues.memory, queues.at(key) + _LONGEST_AT)
+    return max(int(earlier_bytes), int(wait_ns) * rate_bps // _NS_BITS)
+
+
+def keep_watermark(queues: SharedArray, key: int, rate_bps: int) -> None:
+    """Note it in bytes, before the rate changes."""
+    longest = watermark_bytes(queues, key, rate_bps)
+    _LONGEST.pack_into(queues.memory, queues.at(key) + _LONGEST_AT, 0, longest)
 
 
 def stretch_queue(queues: SharedArray, key: int, old_bps: int, new_bps: int) -> None:

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.fabric.port_maps import (
     VALUE_BYTES,
     SharedArray,
     SharedRules,
+    keep_watermark,
     late_arrivals,
     port_counts,
     port_entry,
@@ -23,6 +24,7 @@ from mrc_testbed.testbed.fabric.port_maps import (
     settings_entry,
     stretch_queue,
     take_last_lateness,
+    watermark_bytes,
 )
 from mrc_testbed.testbed.fabric.sandbox import mount_bpffs
 from mrc_testbed.testbed.switching.adaptive import looks_of
@@ -39,6 +41,9 @@ SWITCH_HOOKS = {"port_ingress": "ingress", "port_egress": "egress"}
 """The programs of a switch port, and where they are attached."""
 NIC_HOOKS = {"nic_ingress": "ingress", "nic_egress": "egress"}
 """The same of a host's port."""
+
+LOOKED_AT = ("ports", "queues", "egress_counts", "ingress_counts")
+"""Maps that other processes may look into: a prompt in a run."""
 
 LEAST_LATE_NS = 1_250_000
 """What a shaper's burst of a millisecond makes good is not late."""
@@ -70,6 +75,8 @@ def load(
         loaded.load(dict.fromkeys(VALUE_BYTES, entries))
         folder = mount_bpffs()
         ids = {name: loaded.pin(name, folder / name) for name in (*SWITCH_HOOKS, *NIC_HOOKS)}
+        for name in LOOKED_AT:
+            loaded.pin_map(name, folder / name)
         maps = {name: SharedArray(loaded.map_descriptor(name), entries, size) for name, size in VALUE_BYTES.items()}
     finally:
         loaded.close()
@@ -137,6 +144,7 @@ class PortProgram:
 
     def set_rate(self, port: Interface, old_bps: int, new_bps: int) -> None:
         """Drain the virtual queue of a port at another rate. Its levels in bytes do not change."""
+        keep_watermark(self._queues, port.ifindex - FIRST_IFINDEX, old_bps)
         self._write(port.ifindex, new_bps)
         stretch_queue(self._queues, port.ifindex - FIRST_IFINDEX, old_bps, new_bps)
         if self._choices is not None:
@@ -150,6 +158,10 @@ class PortProgram:
     def backlog_ns(self, port: Interface) -> int:
         """Backlog of a port's virtual queue, as time at the port's rate."""
         return queue_ns(self._queues, port.ifindex - FIRST_IFINDEX)
+
+    def watermark_bytes(self, port: Interface, rate_bps: int) -> int:
+        """The longest queue that a packet has met at a port, which has this rate now."""
+        return watermark_bytes(self._queues, port.ifindex - FIRST_IFINDEX, rate_bps)
 
     def counts(self, port: Interface) -> PortCounts:
         """The counts of one port so far."""

@@ -21,9 +21,11 @@ from mrc_testbed.testbed.fabric.cables import Cables
 from mrc_testbed.testbed.fabric.mininet_parts import Mininet, Node, log
 from mrc_testbed.testbed.fabric.node_shell import shown_status
 from mrc_testbed.testbed.fabric.nodes import FabricNode, describe_links, start_nodes
+from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
 from mrc_testbed.testbed.interrupts import ignored_by_wish
+from mrc_testbed.testbed.switchview.show import as_json, shown, view_named
+from mrc_testbed.testbed.switchview.views import VIEWS
 from mrc_testbed.testbed.terminal import say
-from mrc_testbed.topos.plan import Plan
 
 _TYPED_BYTES = 1024
 _END_OF_INPUT = "\x04"
@@ -39,15 +41,16 @@ class Failed(NamedTuple):
 class Prompt(CLI):  # type: ignore[misc]
     """Mininet's prompt, for names with hyphens, with answers on stdout.
 
-    `failed`: how the last command failed, if it did. `on_fault`: what changes links and switches.
+    `failed`: how the last command failed, if it did. `cables`: what changes links and switches. `reader`: what `show`
+    asks.
     """
 
     identchars = CLI.identchars + "-"
     readlineInited = True  # noqa: N815 (Mininet's name; else it would write ~/.mininet_history)
     failed: Failed | None = None
 
-    def __init__(self, net: Mininet, cables: Cables) -> None:
-        self.cables = cables
+    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader) -> None:
+        self.cables, self.reader = cables, reader
         super().__init__(net)
 
     def onecmd(self, line: str) -> Any:
@@ -138,6 +141,20 @@ class Prompt(CLI):  # type: ignore[misc]
             return
         changes[words[-1]](*words[:-1])
 
+    def do_show(self, line: str) -> None:
+        """What a switch has counted, under the names of switch operators.
+        Usage: show SWITCH VIEW [-j], as in show p0-t0-0 queue counters"""
+        words = [word for word in line.split() if word != "-j"]
+        if not words:
+            self._refuse("show", f"usage: show SWITCH VIEW [-j]; views: {', '.join(VIEWS)}")
+            return
+        if words[0] not in self.reader.plan.switch_by_name:
+            self._refuse(f"show {line}", f"{words[0]} is no switch")
+            return
+        view = view_named(words[1:])
+        render = as_json if "-j" in line.split() else shown
+        log.output(f"{render(self.reader.reading(words[0]), view)}\n")
+
     def do_sh(self, line: str) -> None:
         """Run a command outside of the fabric.
         Usage: sh COMMAND"""
@@ -156,8 +173,8 @@ class Prompt(CLI):  # type: ignore[misc]
 class _Script(Prompt):
     """The prompt's commands without the prompt."""
 
-    def __init__(self, net: Mininet, cables: Cables) -> None:
-        self.cables = cables
+    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader) -> None:
+        self.cables, self.reader = cables, reader
         self.mn, self.locals, self.inputFile = net, {"net": net}, None
         cmd.Cmd.__init__(self)
 
@@ -174,36 +191,38 @@ class _Script(Prompt):
 
 
 def prompt_on(
-    plan: Plan,
+    reader: SwitchReader,
     pids: Mapping[str, int],
     started: contextlib.ExitStack,
     commands: Sequence[str] = (),
     addresses: Mapping[str, str] | None = None,
 ) -> list[Failed]:
     """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
-    `addresses`: what the names of hosts stand for, where that is not their address in the fabric.
+    `reader`: what
+    `show` asks. `addresses`: what the names of hosts stand for, where that is not their address in the fabric.
 
     It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with
     `started`. Returns those single commands that failed.
     """
+    plan = reader.plan
     cables = Cables(plan, pids)
     with _ended_by_signals():
         net = start_nodes(plan, beside=pids, started=started, addresses=addresses)
         describe_links(net, plan)
         if commands:
-            return _run_commands(net, cables, commands)
+            return _run_commands(net, cables, reader, commands)
         _answer_on_stdout("info")
         signal.signal(signal.SIGINT, signal.default_int_handler)  # here Ctrl-C ends a command, and then the next one
         with contextlib.suppress(BrokenPipeError):
-            Prompt(net, cables)
+            Prompt(net, cables, reader)
     return []
 
 
-def _run_commands(net: Mininet, cables: Cables, commands: Iterable[str]) -> list[Failed]:
+def _run_commands(net: Mininet, cables: Cables, reader: SwitchReader, commands: Iterable[str]) -> list[Failed]:
     """As the prompt does, one after the other, whatever comes of them."""
     _answer_on_stdout("output")
     failed = []
-    script = _Script(net, cables)
+    script = _Script(net, cables, reader)
     for command in commands:
         script.onecmd(command)
         if script.failed is not None:

@@ -15,7 +15,9 @@ from mrc_testbed.testbed.errors import FabricError, RunError
 from mrc_testbed.testbed.fabric.nodes import SHELL_OF
 from mrc_testbed.testbed.fabric.privileges import needs_user_namespace
 from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
-from mrc_testbed.testbed.fabric.sandbox import enter_user_namespace_of
+from mrc_testbed.testbed.fabric.sandbox import BPFFS, enter_user_namespace_of
+from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
+from mrc_testbed.testbed.switching.classes import TrimRules
 from mrc_testbed.topos.plan import Plan
 
 _OVER = signal.SIGUSR1
@@ -30,10 +32,14 @@ class _RunIsOver(BaseException):
 
 
 def prompt_beside(
-    owner: int, plan: Plan, commands: Sequence[str] = (), addresses: Mapping[str, str] | None = None
+    owner: int,
+    plan: Plan,
+    commands: Sequence[str] = (),
+    addresses: Mapping[str, str] | None = None,
+    trimming: TrimRules | None = None,
 ) -> list[Failed]:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
-    `addresses`: as of `prompt_on`.
+    `addresses`: as of `prompt_on`. `trimming`: what its switches do, where they can.
 
     It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
     alive. `owner` may go on, with the verdict or with the next run of a batch.
@@ -48,7 +54,11 @@ def prompt_beside(
         enter_user_namespace_of(next(iter(shells.values())))
     try:
         supervisor = _supervisor_of(next(iter(shells.values())))
-        return _prompt_until_it_ends(supervisor, lambda started: prompt_on(plan, shells, started, commands, addresses))
+        programs = Path(f"/proc/{supervisor}/root") / BPFFS.relative_to("/")
+        reader = SwitchReader(plan, shells, programs, trimming)
+        return _prompt_until_it_ends(
+            supervisor, lambda started: prompt_on(reader, shells, started, commands, addresses)
+        )
     except _RunIsOver:
         raise RunError(_IS_OVER) from None
 

@@ -41,7 +41,7 @@ _MS_PRIVATE = 1 << 18
 _MS_REC = 1 << 14
 _MNT_DETACH = 2
 _SYSFS = Path("/sys")
-_BPFFS = _SYSFS / "fs" / "bpf"
+BPFFS = _SYSFS / "fs" / "bpf"
 _NAMES = Path("/etc/hosts")
 OWN_NAMES = PRIVATE / "hosts"
 """What processes of a sandbox see as /etc/hosts."""
@@ -278,13 +278,13 @@ def _pass_on(child: int, number: int) -> None:
 def mount_bpffs() -> Path:
     """Mount a private bpffs, visible in this sandbox only, over the machine's. Raises MissingCapability without kernel
     support."""
-    _mount(b"bpffs", os.fsencode(_BPFFS), b"bpf", 0)
-    return _BPFFS
+    _mount(b"bpffs", os.fsencode(BPFFS), b"bpf", 0)
+    return BPFFS
 
 
 def unmount_bpffs() -> None:
     """Unmount the bpffs that was mounted last."""
-    _call("umount2", os.fsencode(_BPFFS), _MNT_DETACH)
+    _call("umount2", os.fsencode(BPFFS), _MNT_DETACH)
 
 
 @contextmanager

@@ -75,6 +75,7 @@ _RPS = "/sys/class/net/lo/queues/rx-0/rps_cpus"
 _RPS_FIX = "run as root on a kernel with CONFIG_RPS (Debian 12, Ubuntu 24.04)"
 _SID = "ip link add name sid0 type {sid}"
 _UP = "ip link set dev sid0 up"
+_FLAVOR = "flavors next-csid lblen 32 nflen 16"
 _ROUTE = "ip -6 route add fcbb:bb00:1001::/48 encap"
 _HTB = "tc qdisc add dev lo root handle 1: htb default 20"
 _HTB_CLASS = "tc class add dev lo parent 1: classid 1:20 htb rate 25mbit"
@@ -103,7 +104,12 @@ KERNEL_TESTS = (
         True,
         "no source routing",
         _NEW_KERNEL,
-        (_SID, _UP, f"{_ROUTE} seg6local action End flavors next-csid lblen 32 nflen 16 dev sid0", "ip -6 route show"),
+        (
+            _SID,
+            _UP,
+            f"{_ROUTE} seg6local action End count {_FLAVOR} dev sid0",
+            "ip -6 route show",
+        ),
         "next-csid lblen 32 nflen 16",
     ),
     KernelTest(
@@ -126,7 +132,7 @@ KERNEL_TESTS = (
         True,
         "no decapsulation at hosts",
         _NEW_KERNEL,
-        (_SID, _UP, f"{_ROUTE} seg6local action End.DT6 table 255 dev sid0", "ip -6 route show"),
+        (_SID, _UP, f"{_ROUTE} seg6local action End.DT6 table 255 count dev sid0", "ip -6 route show"),
         "End.DT6",
     ),
     KernelTest(

@@ -126,6 +126,8 @@ def _of_ports(document: Document, places: Mapping[str, Sequence[str]]) -> Iterat
 
 
 def _of_the_end(document: Document) -> Iterator[SeriesReading]:
+    for family, *labels, value in document.get("switches", ()):
+        yield SeriesReading(family, tuple(labels), value)
     if "verdict" not in document:
         return
     yield from _states("mrc_fidelity", FIDELITY_STATES, document["fidelity"])

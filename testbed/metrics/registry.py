@@ -57,7 +57,8 @@ class SeriesFamily:
 
 
 _PORT = ("node", "tier", "plane", "port", "peer")
-_SWITCH_PORT = ("switch", "tier", "plane", "port")
+_SWITCH = ("switch", "tier", "plane")
+_SWITCH_PORT, _SWITCH_SID = (*_SWITCH, "port"), (*_SWITCH, "sid")
 _OF_RUN = ("run", "scenario", "world", "transport", "seed", "version")
 _HISTORY, _EVENTS, _SAMPLES, _PORTS = "history.jsonl", "events.jsonl", "samples.csv", "ports.csv"
 _COUNTERS, _VERDICT = "counters.json", "verdict.json"
@@ -127,6 +128,10 @@ def _of_ports() -> Iterator[SeriesFamily]:
         yield SeriesFamily(name, _COUNTER, text, _SWITCH_PORT, source=_COUNTERS, live=False)
     drops, labels = "Packets that a queue of a port dropped.", (*_SWITCH_PORT, "queue")
     yield SeriesFamily("mrc_switch_queue_drops", _COUNTER, drops, labels, source=_COUNTERS, live=False)
+    taken = "Packets that came for the uSID of a switch; a reboot begins again."
+    yield SeriesFamily("mrc_switch_sid_packets", _COUNTER, taken, _SWITCH_SID, source=_COUNTERS, live=False)
+    strange = "Packets for whose destination a switch had neither a uSID nor a route."
+    yield SeriesFamily("mrc_switch_no_sid_packets", _COUNTER, strange, _SWITCH, source=_COUNTERS, live=False)
     for what, text in (
         ("lost", "Packets that a fault dropped on arrival."),
         ("corrupted", "Packets in which a fault changed a bit."),

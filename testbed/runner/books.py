@@ -20,6 +20,7 @@ def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str
     """Per node and port: the port program's counts and the kernel's interface and queue counts."""
     books: dict[str, dict[str, Any]] = {node: {} for node in fabric.plan.node_names}
     frames = {(node, port): (rx, tx) for node, port, _, rx, _, _, tx, _ in fabric.sample_ports()}
+    most_queued = fabric.watermarks()
     for (node, port), counts in fabric.port_counts().items():
         switch = node in fabric.plan.switch_by_name
         kept = {
@@ -35,8 +36,14 @@ def port_books(fabric: FabricLike, queues: Mapping[str, Mapping[str, Mapping[str
             "tx_packets": tx_packets,
             "queue_drops_high": queue["control_drops"],
             "queue_drops_data": queue["drops"] - queue["control_drops"],
+            **({"most_queued_bytes": most_queued[node, port]} if switch else {}),
         }
     return books
+
+
+def sid_books(fabric: FabricLike) -> dict[str, dict[str, dict[str, int]]]:
+    """Per node and uSID the packets and bytes that it has taken."""
+    return {node: {sid: counts._asdict() for sid, counts in sids.items()} for node, sids in fabric.sid_counts().items()}
 
 
 def frame_books(fabric: FabricLike) -> dict[str, Any]:

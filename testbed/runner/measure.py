@@ -11,7 +11,7 @@ from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedul
 from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
-from mrc_testbed.testbed.runner.books import frame_books, port_books
+from mrc_testbed.testbed.runner.books import frame_books, port_books, sid_books
 from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
     FaultDone,
@@ -336,6 +336,9 @@ class Measurement:
             counters.update(frame_books(self._fabric))
         if updates:
             counters["bgp"] = updates
+        if self._fabric.plan.by_usid:
+            counters["sids"] = sid_books(self._fabric)
+            counters["no_sid"] = self._fabric.without_sid()
         drops, counters["socket_losses"] = self._socket_losses(hosts)
         self._recorder.document("counters.json", counters)
         lateness = {host: answer["lateness"] for host, answer in stats.items()}

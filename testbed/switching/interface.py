@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits
+from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits, SidCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 from mrc_testbed.testbed.switching.tables import Misled
 from mrc_testbed.testbed.switching.thresholds import LevelFlaws
@@ -83,6 +83,12 @@ class FabricLike(Protocol):
     def predicted_uplinks(self, flows: Sequence[PlainFlow]) -> list[int]: ...
 
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]: ...
+
+    def watermarks(self) -> Mapping[tuple[str, str], int]: ...
+
+    def sid_counts(self) -> Mapping[str, Mapping[str, SidCounts]]: ...
+
+    def without_sid(self) -> Mapping[str, int]: ...
 
     def queues(self) -> dict[str, dict[str, dict[str, int]]]: ...
 

@@ -129,6 +129,13 @@ def _ingress(row: Sequence[int]) -> tuple[int, ...]:
     )
 
 
+class SidCounts(NamedTuple):
+    """Packets and bytes that one uSID of a node has taken, since its route was written."""
+
+    packets: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class IpCounts:
     """What the kernel of a node says and hears by itself: ICMPv6 packets to a single node that it took in and sent out,

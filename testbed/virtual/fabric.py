@@ -16,7 +16,15 @@ from mrc_testbed.testbed.switching.adaptive import looks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions, control_queue_bytes, level_bdp_bytes
-from mrc_testbed.testbed.switching.port_counts import COUNTS, IpCounts, PortCounts, PortHits, counts_of, hits_of
+from mrc_testbed.testbed.switching.port_counts import (
+    COUNTS,
+    IpCounts,
+    PortCounts,
+    PortHits,
+    SidCounts,
+    counts_of,
+    hits_of,
+)
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle, RuleTable, as_seen_by_program
 from mrc_testbed.testbed.switching.tables import Misled
 from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws, PauseThresholds
@@ -32,6 +40,7 @@ from mrc_testbed.testbed.virtual.lossless import (
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
+from mrc_testbed.testbed.virtual.readings import by_sid, pause_counts, seen, sid_counts
 from mrc_testbed.testbed.virtual.rules import ActiveRule
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
@@ -73,6 +82,7 @@ class VirtualFabric:
         self._rules = RuleTable(_Slots(self._ports))
         self._rates_bps: dict[str, int] = {}
         self._flaws: dict[str, LevelFlaws] = {}
+        self._sids_before: dict[Interface, SidCounts] = {}
         self._misled: dict[Interface, Interface | None] = {}
         self._lost_at: Counter[str] = Counter()
         self._carriers: dict[str, HearCarrier] = {}
@@ -132,7 +142,7 @@ class VirtualFabric:
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
         for own, port in self._ports.items():
-            yield (own.node, own.name, *_seen(port.into), *_seen(port.peer.into))
+            yield (own.node, own.name, *seen(port.into), *seen(port.peer.into))
 
     def ip_counts(self) -> Mapping[str, IpCounts]:
         """Raises MissingCapability: nodes have no kernel that counts."""
@@ -158,12 +168,28 @@ class VirtualFabric:
         for own, port in self._ports.items():
             sent = sum(port.peer.into[:BYTES_AT])
             drops = {"drops": port.high_drops, "control_drops": port.high_drops}
-            found[own.node][own.name] = {"sent_packets": sent, **drops, **_pauses(port)}
+            found[own.node][own.name] = {"sent_packets": sent, **drops, **pause_counts(port)}
         return found
 
     def backlog_ns(self, node: str, port: str) -> int:
         """How long it takes to send what waits at a port."""
         return next(self._ports[own].backlog_ns() for own, _ in self.plan.ports[node] if own.name == port)
+
+    def watermarks(self) -> dict[tuple[str, str], int]:
+        """The longest queue that a packet has met at every switch port, in bytes."""
+        switches = self.plan.switch_by_name
+        return {
+            (own.node, own.name): port.watermark_bytes() for own, port in self._ports.items() if own.node in switches
+        }
+
+    def sid_counts(self) -> dict[str, dict[str, SidCounts]]:
+        """Packets and bytes that each uSID of every node has taken; a switch that has been off begins again."""
+        return sid_counts(self.plan, self._ports, self._planes, self._sids_before)
+
+    def without_sid(self) -> dict[str, int]:
+        """By switch, packets for whose destination it had neither a uSID nor a route."""
+        none = self.no_routes()
+        return {switch: none.get(switch, 0) for switch in self.plan.switch_by_name}
 
     def receive_drops(self) -> int:
         """Nothing reads too late here."""
@@ -240,6 +266,8 @@ class VirtualFabric:
 
     def switch_on(self, switch: str, ports: Iterable[Interface]) -> None:
         """Bring these ports up, with the table."""
+        for own, _ in self.plan.ports[switch]:
+            self._sids_before[own] = by_sid(self._ports[own])
         self.ports_up(ports)
 
     def ports_held_down(self) -> list[Interface]:
@@ -270,7 +298,7 @@ class VirtualFabric:
         """By node, packets for which it had no route; those nodes that had any."""
         found: Counter[str] = Counter()
         for own, port in self._ports.items():
-            found[own.node] += port.no_route
+            found[own.node] += port.strange + port.no_route
         return {node: count for node, count in found.items() if count}
 
     def set_flaws(self, switch: str, flaws: LevelFlaws) -> None:
@@ -344,18 +372,6 @@ def pause_rules(plan: Plan, pause: PauseThresholds, rate_bps: int) -> PauseRules
     levels, reaction_ns = pause.in_bytes(level_bdp_bytes(shape, rate_bps)), shape.rtt_ns // REACTIONS_PER_T
     room_bytes = headroom_bytes(shape.wire_bytes + FIRST_AND_LAST_BYTES, rate_bps, reaction_ns)
     return PauseRules(levels, reaction_ns, levels.xoff + room_bytes)
-
-
-def _pauses(port: Port) -> dict[str, int]:
-    """How often and how long a port was paused, and the most that waited of what came in by it."""
-    if not isinstance(port, LosslessPort):
-        return {}
-    return {"pauses": port.pauses, "paused_ns": port.paused_ns(), "most_held_bytes": port.most_held_bytes}
-
-
-def _seen(row: Sequence[int]) -> tuple[int, int, int]:
-    """Bytes, packets and drops of an interface, of what came over its link."""
-    return sum(row[BYTES_AT:]), sum(row[:BYTES_AT]), 0
 
 
 class _Slots:

@@ -58,9 +58,9 @@ class Port:
 
     `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `up`: this end is, and
     `live`: both are. `instead`: the port that the table of its switch leads to in its place, usually itself; None: to
-    none. `usual`: the link is live, and the table leads here. `no_route`: packets that came in here, or were to leave
-    here, and for which the node had no route. `peer`: the other end. `deliver` at hosts, `choose` at switches that
-    choose paths.
+    none. `usual`: the link is live, and the table leads here. `strange`, `strange_bytes`: packets that
+    came in here and for which the node had no entry; `no_route`: those that were to leave here, and had none. `peer`:
+    the other end. `deliver` at hosts, `choose` at switches that choose paths.
     """
 
     # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.
@@ -78,7 +78,9 @@ class Port:
         "_high",
         "_high_bytes",
         "_limits",
+        "_longest_ns",
         "_low",
+        "_most_bytes",
         "_ns_bits",
         "_on_sent",
         "_per",
@@ -99,6 +101,8 @@ class Port:
         "out",
         "peer",
         "rules",
+        "strange",
+        "strange_bytes",
         "up",
         "usual",
     )
@@ -116,7 +120,7 @@ class Port:
         self.join(self)
         self.up = self.live = self.usual = True
         self.instead: Port | None = self
-        self.no_route = 0
+        self.strange = self.strange_bytes = self.no_route = 0
         self.out, self.into = [0] * COUNTS, [0] * COUNTS
         self.high_drops = 0
         self.rules: tuple[ActiveRule, ...] = ()
@@ -135,6 +139,8 @@ class Port:
         # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.
         self._begin_ns = self._admitted = self._sent_bytes = 0
         self._free_at_ns = 0
+        # The longest queue that a packet met, in time at this rate, and in bytes at earlier ones.
+        self._longest_ns = self._most_bytes = 0
         self._set_times(rate_bps)
 
     def join(self, peer: Port) -> None:
@@ -176,6 +182,8 @@ class Port:
             # Nothing waits, and if something is still being sent, its last bit leaves now.
             waits_ns, self._begin_ns = 0, now_ns
             self._admitted = self._sent_bytes = 0
+        elif waits_ns > self._longest_ns:
+            self._longest_ns = waits_ns
         if waits_ns > self._calm_ns and not packet.high:
             verdict = self._judge(packet, waits_ns)
         out = self.out
@@ -230,7 +238,7 @@ class Port:
         deliver, way = self.deliver, packet.way
         if deliver is not None:
             if packet.hop + 1 != len(packet.ports):
-                self.no_route += 1
+                self._know_no_entry(packet)
                 return
             deliver(now_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
             return
@@ -242,8 +250,13 @@ class Port:
     def _chosen(self, packet: VirtualPacket) -> bool:
         """Let this switch choose how a packet goes on; False without a way, and then it is lost here."""
         packet.ports = self.choose(packet)
-        self.no_route += not packet.ports
+        if not packet.ports:
+            self._know_no_entry(packet)
         return bool(packet.ports)
+
+    def _know_no_entry(self, packet: VirtualPacket) -> None:
+        self.strange += 1
+        self.strange_bytes += packet.size_bytes
 
     def _turned_away(self, packet: VirtualPacket, now_ns: int) -> bool:
         """True if a packet does not leave by this port: its link is down, or the table leads elsewhere."""
@@ -326,6 +339,7 @@ class Port:
 
     def set_rate(self, rate_bps: int) -> None:
         """Go on at another rate. The packet on the wire keeps its own; the queue and its levels keep their bytes."""
+        self._most_bytes, self._longest_ns = self.watermark_bytes(), 0
         now_ns = self._scheduler.now_ns
         ends_ns = self._begin_ns - -self._sent_bytes * self._ns_bits // self._per
         self._admitted -= self._sent_bytes
@@ -341,6 +355,10 @@ class Port:
     def backlog_bytes(self) -> int:
         """What waits or is being sent now, in bytes at the port's rate."""
         return self.backlog_ns() * self._per // self._ns_bits
+
+    def watermark_bytes(self) -> int:
+        """The longest queue that a packet has met here."""
+        return max(self._most_bytes, self._longest_ns * self._per // self._ns_bits)
 
     def queued_bytes(self) -> int:
         """Bytes that wait behind the packet on the wire."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -29,6 +31,18 @@ def test_the_shell_answers_as_mininet_does() -> None:
     assert "1 received, 0% packet loss" in ran.stdout
     assert "fcbb:bb00:2002::/48  encap seg6local action End flavors next-csid" in ran.stdout
     assert "\x1b" not in ran.stdout, "no colours in what is no terminal"
+
+
+def test_show_counts_what_has_crossed_a_switch() -> None:
+    """A ping and its answer, and one for whose destination the switch has no route."""
+    strange = "h0 ip -6 route add fcbb:bb00:2f00::/48 via fe80::3e9 dev port0"
+    sent = "h0 ping -c2 -i0.2 -W1 fcbb:bb00:2f00::"
+    asked = ("h0 ping -c2 -i0.2 -W2 h5", strange, sent, "show p0-t0-0 srv6 stats", "show p0-t9-0 srv6 stats")
+    ran = ask("shell", *SMALL, *(word for command in asked for word in ("-c", command)))
+    rows = dict(re.findall(r"^(fcbb:\S+|no SID, dropped) +(\d+) ", ran.stdout, re.MULTILINE))
+    assert rows["fcbb:bb00:1000::/48"] == "4", ran.stdout
+    assert int(rows["no SID, dropped"]) >= 2
+    assert "p0-t9-0 is no switch" in ran.stderr
 
 
 @pytest.mark.nightly
@@ -146,10 +160,17 @@ def attached(run: Run, *options: str, typed: str = "") -> subprocess.CompletedPr
 def test_a_prompt_in_a_run_sees_its_nodes_and_leaves_it_as_it_was(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=70)
     run.wait_until_step(2)
-    ran = attached(run, "-c", "h0 ping -c1 -W2 h1", "-c", "h0 ss -6uan")
+    views = ("srv6 stats", "queue counters", "queue watermark")
+    shows = [word for view in views for word in ("-c", f"show p0-t0-0 {view} -j", "-c", "sh echo =")]
+    ran = attached(run, *shows, "-c", "h0 ping -c1 -W2 h1", "-c", "h0 ss -6uan")
     assert ran.returncode == 0, ran.stderr
     assert "1 received" in ran.stdout
     assert ":4791" in ran.stdout, "the endpoint's own socket"
+    stats, queues, longest = map(json.loads, ran.stdout.split("=\n")[:3])
+    assert stats[0]["MySID"] == "fcbb:bb00:1000::/48"
+    assert stats[0]["Packets"] > 100
+    assert sum(row["Counter/pkts"] for row in queues) > 100, "read from the port program of the run"
+    assert max(row["Bytes"] for row in longest) > 4000
     before = run.pids("mininet:")
     assert attached(run, typed="h0 echo typed\n").stdout.count("typed") == 1
     assert run.pids("mininet:") == before

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.fabric.delay import KernelDelay
 from mrc_testbed.testbed.scenario import Occurrence
 from mrc_testbed.testbed.switching.expected import Unplanned
 from mrc_testbed.testbed.switching.options import FabricOptions
-from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits
+from mrc_testbed.testbed.switching.port_counts import IpCounts, PortCounts, PortHits, SidCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 from mrc_testbed.testbed.switching.tables import Misled
 from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
@@ -172,6 +172,15 @@ class FakeFabric:
 
     def port_hits(self) -> Iterable[tuple[tuple[str, str], PortHits]]:
         return list(self.hits.items())
+
+    def watermarks(self) -> dict[tuple[str, str], int]:
+        return {("p0-t0-0", "up0"): 4321}
+
+    def sid_counts(self) -> dict[str, dict[str, SidCounts]]:
+        return {"p0-t0-0": {"fcbb:bb00:1000::/48": SidCounts(6, 700)}}
+
+    def without_sid(self) -> dict[str, int]:
+        return {"p0-t0-0": 2}
 
     def ip_counts(self) -> dict[str, IpCounts]:
         return {"h0": IpCounts(7, 8, {"port0": 9})}

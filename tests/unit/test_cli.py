@@ -33,7 +33,7 @@ QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
     *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "exec", "clean"),
-    *("decode", "replay", "report", "metrics", "map", "export", "paper", "scenarios show", "scenarios copy"),
+    *("decode", "replay", "report", "metrics", "map", "show", "export", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
     *(
         "incident kinds",

@@ -94,6 +94,7 @@ COMMANDS = {
     "report": [("report latest", 0)],
     "metrics": [("metrics latest", 0)],
     "map": [("map latest", 0)],
+    "show": [("show latest p0-t0-0 queue counters", 0)],
     "export": [("export latest --to perfetto", 0), ("export latest", 2)],
     "compare": [("compare results/2*", 0)],
     "bounds": [("bounds results/2*", 3)],

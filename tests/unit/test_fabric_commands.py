@@ -47,7 +47,7 @@ def test_a_host_of_two_on_one_switch() -> None:
         "neigh replace fe80::3e9 lladdr 02:00:00:00:03:e9 nud permanent dev port0",
         "route add local fd00::/64 dev lo",
         "route add fcbb:bb00:1000::/48 via fe80::3e9 dev port0",
-        "route add fcbb:bb00:d000::/48 encap seg6local action End.DT6 table 255 dev sid0",
+        "route add fcbb:bb00:d000::/48 encap seg6local action End.DT6 table 255 count dev sid0",
         "route add fd00::1:1:0:0:1/128 encap seg6 mode encap.red segs fcbb:bb00:1000:d001:: dev sid0",
         "route add fd00:0:0:1::/128 encap seg6 mode encap.red segs fcbb:bb00:1000:d001:: dev sid0",
     ]
@@ -62,7 +62,7 @@ def test_the_switch_between_two_hosts_has_neither_address_nor_encapsulation() ->
         "neigh replace fe80::3e8 lladdr 02:00:00:00:03:e8 nud permanent dev down0",
         "link set dev down1 up",
         "neigh replace fe80::3ea lladdr 02:00:00:00:03:ea nud permanent dev down1",
-        "route add fcbb:bb00:1000::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 dev sid0",
+        "route add fcbb:bb00:1000::/48 encap seg6local action End count flavors next-csid lblen 32 nflen 16 dev sid0",
         "route add fcbb:bb00:d000::/48 via fe80::3e8 dev down0",
         "route add fcbb:bb00:d001::/48 via fe80::3ea dev down1",
     ]

@@ -42,6 +42,7 @@ ORDER = (
         "testbed.workloads",
         "testbed.expect",
         "testbed.switching",
+        "testbed.switchview",
         "testbed.mapper",
         "testbed.scenario.text",
         "testbed.transports",

@@ -37,6 +37,8 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
     }
     assert counters["queues"] == bench.fabric.queues()
     assert counters["socket_losses"] == {"h0": 4}
+    assert counters["sids"] == {"p0-t0-0": {"fcbb:bb00:1000::/48": {"packets": 6, "bytes": 700}}}
+    assert counters["no_sid"] == {"p0-t0-0": 2}
     port = counters["ports"]["h0"]["port0"]
     assert (port["rx_packets"], port["tx_packets"], port["queue_drops_high"], port["queue_drops_data"]) == (2, 5, 1, 2)
     assert port["in_data"] == bench.fabric.port_counts()["h0", "port0"].in_data

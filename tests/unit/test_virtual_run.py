@@ -23,7 +23,7 @@ from mrc_testbed.testbed.scenario.model.transports import WorldKind
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SMALL = HERE / "small_virtual.yaml"
-FIGURES = "ae31089a12bcff24"
+FIGURES = "e3d606a30aaa5f7b"
 """Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
 WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
 PYTHON = "import sys; from mrc_testbed.testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"

@@ -52,6 +52,8 @@ struct queue {
 	/* The wire is idle in between, before a packet let in that is far ahead of it. What comes later and is less far
 	   ahead was on the wire first, and goes there. The last such gap is enough: leads differ by a few packets. */
 	__u64 gap_from_ns, gap_to_ns;
+	__u64 most_wait_ns; /* the longest that a packet met at this rate */
+	__u64 most_bytes;   /* and at earlier rates: written from outside */
 };
 
 /* CHANGED is "marked" at egress and "corrupted" at ingress. Bytes are those on arrival, before trimming. */
@@ -283,6 +285,8 @@ int port_egress(struct __sk_buff *skb)
 	a = look_at(skb, h);
 	admission = admit(port, queue, &a);
 	verdict = admission.verdict;
+	if (admission.wait_ns > *(volatile __u64 *)&queue->most_wait_ns)
+		*(volatile __u64 *)&queue->most_wait_ns = admission.wait_ns;
 	if (verdict == CHANGED && h)
 		mark(h);
 	if (verdict == TRIMMED_HERE && trim(skb, a.bare, port->flags & LAST_HOP))
