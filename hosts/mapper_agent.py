@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrc_testbed.hosts.control import CommandError, Fields, Request
 from mrc_testbed.hosts.network import DatagramNetwork
-from mrc_testbed.hosts.self_probes import ProbeRound, SelfProbes, probe_payload, sequence_of
+from mrc_testbed.hosts.self_probes import ProbePart, SelfProbes, probe_payload, sequence_of
 from mrc_testbed.hosts.wiring import ProbeCarrier, Wiring
 
 
@@ -19,15 +19,15 @@ class MapperAgent:
         """When `pump` has something to do. What is back waits until then: the kernel knows when it came."""
         self._sent = self._heard = self._unsent = self._garbage = 0
 
-    def pump(self, now_ns: int) -> list[ProbeRound]:
-        """Take in what is back, send what is due; rounds that are over by now. Sets `next_ns`."""
+    def pump(self, now_ns: int) -> list[ProbePart]:
+        """Take in what is back, send what is due; parts of rounds that are over by now. Sets `next_ns`."""
         self.take_in(now_ns)
         self._probes.give_up(now_ns)
         if not self._network.quiet:
             while (probe := self._probes.poll_probe(now_ns)) is not None:
                 self._send(*probe)
         found = []
-        while (over := self._probes.poll_round()) is not None:
+        while (over := self._probes.poll_part()) is not None:
             found.append(over)
         timeout_ns = self._probes.next_timeout()
         self.next_ns = timeout_ns if self._network.quiet else min(timeout_ns, self._probes.next_probe())
@@ -87,7 +87,7 @@ def _targets(rows: list[object]) -> list[tuple[int, str]]:
     return found
 
 
-def described(over: ProbeRound) -> Fields:
+def described(over: ProbePart) -> Fields:
     """The fields of the event `map_window`."""
     return {
         "from_ns": over.begin_ns,

@@ -19,6 +19,8 @@ PROBE_PORT: Final = 4792
 PROBE: Final = struct.Struct(">8sQII")
 """Payload of a probe: a mark, its sequence number, its target, 0."""
 MARK: Final = b"mrcprobe"
+PARTS: Final = 2
+"""Of a round, which are told one by one: news is no older than that."""
 PROBE_LABEL: Final = 0xFF
 """Flow label of probes. EVs have their way there, and this is none that a fabric has."""
 
@@ -43,10 +45,10 @@ class DueProbe(NamedTuple):
     target: int
 
 
-class ProbeRound(NamedTuple):
-    """What came of a round, after all of its probes came back or were given up.
+class ProbePart(NamedTuple):
+    """What came of a part of a round, after all of its probes came back or were given up.
 
-    `begin_ns`, `end_ns`: its probes left from the one time on, and the next round began at the other. `order`: all
+    `begin_ns`, `end_ns`: its probes left from the one time on, and the next part began at the other. `order`: its
     targets, as they were probed; `lost`: target and the time of leaving of those that did not come back. `late_ns`: by
     how much a probe left later than it was to. `rtt_ns`: smallest and largest round trip; empty when all were lost.
     """
@@ -59,8 +61,8 @@ class ProbeRound(NamedTuple):
     rtt_ns: tuple[int, ...]
 
 
-class _OpenRound:
-    """A round under way. `waiting`: its probes that are neither back nor given up."""
+class _OpenPart:
+    """A part of a round that is under way. `waiting`: its probes that are neither back nor given up."""
 
     def __init__(self, begin_ns: int, order: list[int]) -> None:
         self.begin_ns, self.end_ns = begin_ns, NEVER
@@ -74,9 +76,9 @@ class _OpenRound:
     def whole(self) -> bool:
         return self.end_ns != NEVER and not self.waiting
 
-    def result(self) -> ProbeRound:
+    def result(self) -> ProbePart:
         rtts_ns = (min(self.rtts_ns), max(self.rtts_ns)) if self.rtts_ns else ()
-        return ProbeRound(self.begin_ns, self.end_ns, self.order, self.lost, self.late_ns, rtts_ns)
+        return ProbePart(self.begin_ns, self.end_ns, self.order, self.lost, self.late_ns, rtts_ns)
 
 
 class SelfProbes:
@@ -92,74 +94,91 @@ class SelfProbes:
         self._sequence = 0
         self._begin_ns = begin_ns + self._random.below(max(period_ns // targets, 1))
         """Of this round. Hosts that begin together do not go on in step."""
-        self._waiting: dict[int, tuple[int, int, _OpenRound]] = {}
-        """By sequence number, the oldest first: target, time of leaving, round."""
-        self._rounds = deque([self._new_round()])
+        self._order: list[int] = []
+        self._place = 0
+        """In the order of this round: that of the next probe."""
+        self._waiting: dict[int, tuple[int, int, _OpenPart]] = {}
+        """By sequence number, the oldest first: target, time of leaving, part."""
+        self._parts: deque[_OpenPart] = deque()
+        self._begin_round()
 
-    def _new_round(self) -> _OpenRound:
-        order = list(range(self._targets))
-        self._random.shuffle(order)
-        return _OpenRound(self._begin_ns, order)
+    def _begin_round(self) -> None:
+        self._order = list(range(self._targets))
+        self._random.shuffle(self._order)
+        self._place = 0
+        self._begin_part()
 
-    def _due_ns(self) -> int:
+    def _begin_part(self) -> None:
+        done = self._place * PARTS // self._targets
+        self._parts.append(_OpenPart(self.next_probe(), self._order[self._place : self._first_of(done + 1)]))
+
+    def _first_of(self, part: int) -> int:
+        """The place of the first probe of a part."""
+        return -(-part * self._targets // PARTS)
+
+    def next_probe(self) -> int:
         """When the next probe is to leave."""
-        return self._begin_ns + self._period_ns * self._rounds[-1].sent // self._targets
+        return self._begin_ns + self._period_ns * self._place // self._targets
 
     def poll_probe(self, now_ns: int) -> DueProbe | None:
         """The next probe that is due; None when there is none yet. It counts as sent.
 
         Who asks late by more than the time-out goes on from now, instead of sending all that is due at once.
         """
-        late_ns = now_ns - self._due_ns()
+        late_ns = now_ns - self.next_probe()
         if late_ns < 0:
             return None
         if late_ns > self._timeout_ns:
             self._begin_ns += late_ns
-        now = self._rounds[-1]
+        now = self._parts[-1]
         if not now.sent:
-            now.begin_ns = self._begin_ns
+            now.begin_ns = self.next_probe()
         now.late_ns = max(now.late_ns, late_ns)
-        probe = DueProbe(self._sequence, now.order[now.sent])
+        probe = DueProbe(self._sequence, self._order[self._place])
         self._waiting[self._sequence] = probe.target, now_ns, now
         self._sequence += 1
+        self._place += 1
         now.sent += 1
         now.waiting += 1
-        if now.sent == self._targets:
-            now.end_ns = self._begin_ns = self._begin_ns + self._period_ns
-            self._rounds.append(self._new_round())
+        if now.sent == len(now.order):
+            self._end_part(now)
         return probe
+
+    def _end_part(self, now: _OpenPart) -> None:
+        now.end_ns = self.next_probe()
+        if self._place == self._targets:
+            self._begin_ns += self._period_ns
+            self._begin_round()
+        else:
+            self._begin_part()
 
     def heard(self, sequence: int, arrival_ns: int) -> bool:
         """A probe came back. False for one that was never sent, is back already, or was given up."""
         found = self._waiting.pop(sequence, None)
         if found is None:
             return False
-        _, left_ns, of_round = found
-        of_round.waiting -= 1
-        of_round.rtts_ns.append(arrival_ns - left_ns)
+        _, left_ns, part = found
+        part.waiting -= 1
+        part.rtts_ns.append(arrival_ns - left_ns)
         return True
 
     def give_up(self, now_ns: int) -> None:
         """Probes that are not back in time are lost. To be called after all that has come was told to `heard`."""
         oldest_ns = now_ns - self._timeout_ns
         while self._waiting:
-            sequence, (target, left_ns, of_round) = next(iter(self._waiting.items()))
+            sequence, (target, left_ns, part) = next(iter(self._waiting.items()))
             if left_ns > oldest_ns:
                 return
             del self._waiting[sequence]
-            of_round.waiting -= 1
-            of_round.lost.append((target, left_ns))
+            part.waiting -= 1
+            part.lost.append((target, left_ns))
 
-    def poll_round(self) -> ProbeRound | None:
-        """The oldest round that is over and was not told yet."""
-        return self._rounds.popleft().result() if self._rounds[0].whole else None
+    def poll_part(self) -> ProbePart | None:
+        """The oldest part that is over and was not told yet."""
+        return self._parts.popleft().result() if self._parts[0].whole else None
 
     def next_timeout(self) -> int:
         """When `give_up` has something to do, if nothing comes back until then."""
         if not self._waiting:
             return NEVER
         return next(iter(self._waiting.values()))[1] + self._timeout_ns
-
-    def next_probe(self) -> int:
-        """When the next probe is due."""
-        return self._due_ns()

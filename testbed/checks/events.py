@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mrc_testbed.testbed.checks.probe_evidence import ToldProbes, told_probes_of
 from mrc_testbed.testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
 from mrc_testbed.testbed.rundir.files import RecordError, line_blocks, parse_json
 from mrc_testbed.topos.names import host_name
@@ -143,6 +144,7 @@ class Events:
     stalls: list[Stall] = field(default_factory=list)
     port_changes: list[PortChange] = field(default_factory=list)
     port_moves: list[QpPortMove] = field(default_factory=list)
+    probes: list[ToldProbes] = field(default_factory=list)
 
     def notices(self, kind: str) -> list[Notice]:
         """Those of events of this name."""
@@ -210,6 +212,8 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
                 found.port_changes.append(port_change_of(row))
             case "failover":
                 found.port_moves.append(_port_move(row))
+            case "map_window":
+                found.probes.append(told_probes_of(row))
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise RecordError(path, f"a line lacks or misspells {error}: {row}") from None
 

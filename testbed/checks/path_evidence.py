@@ -1,4 +1,4 @@
-"""What endpoints have seen of the fabric, as evidence for the mapper: packets by path, and ports without carrier. Pure.
+"""What was seen of the fabric, as evidence for the mapper: packets by path, ports without carrier, probes. Pure.
 
 The same code reads a run that goes on and one that is over: snapshot by snapshot, period by period. Where the network
 chooses the path of a packet, what it may have crossed is known in part: the links that all ways have in common.
@@ -12,11 +12,12 @@ from functools import partial
 from heapq import merge
 
 from mrc_testbed.testbed.checks.events import PortChange
+from mrc_testbed.testbed.checks.probe_evidence import ProbeEvidence
 from mrc_testbed.testbed.checks.reckoned_paths import reckoned
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.told_paths import PathCount, tells_paths, told
-from mrc_testbed.testbed.mapper.evidence import Observation
+from mrc_testbed.testbed.mapper.evidence import Observation, Witness
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable, in_common
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.topos.plan import Plan
@@ -35,20 +36,32 @@ _Place = tuple[str, PathId]
 
 
 def period_ns(record: RunRecord) -> int:
-    """How far apart snapshots are."""
-    return period_of(record.scenario)
+    """The period of the mapper in a run that is over."""
+    return period_of(record.scenario, record.probe_period_ns)
 
 
-def period_of(scenario: Scenario) -> int:
-    """How far apart snapshots are in a run of it."""
+def period_of(scenario: Scenario, probe_period_ns: int | None) -> int:
+    """The period of the mapper in a run of it: that of the probes, if it hears some, but no shorter than snapshots are
+    apart, if it hears endpoints."""
+    if probe_period_ns and not hears_endpoints(scenario):
+        return probe_period_ns
+    return max(_snapshots_apart_ns(scenario), probe_period_ns or 0)
+
+
+def hears_endpoints(scenario: Scenario) -> bool:
+    """True if what endpoints tell is to be heard: unless the scenario has a mapper that shall not."""
+    return scenario.mapper is None or Witness.ENDPOINTS in scenario.mapper.evidence
+
+
+def _snapshots_apart_ns(scenario: Scenario) -> int:
     return PERIOD_NS // scenario.shape().speed
 
 
 def evidence(record: RunRecord, table: SuspectTable) -> Iterator[tuple[int, list[Observation]]]:
     """Period by period: when it ends, and what became known in it. Empty where endpoints told nothing."""
     length_ns = period_ns(record)
-    source = EndpointEvidence(record.scenario, record.plan, table)
-    seen = merge(_shots(record, source), _ports(record, source), key=lambda each: each[0])
+    source = RunEvidence(record.scenario, record.plan, table)
+    seen = merge(*_told(record, source), key=lambda each: each[0])
     end_ns = last_ns = 0
     for t_ns, take in seen:
         end_ns = end_ns or max(t_ns, record.start_ns or 0) + length_ns
@@ -66,6 +79,19 @@ _Taken = Iterator[tuple[int, Callable[[], None]]]
 """Moments, each with what hands over what was told then."""
 
 
+def _told(record: RunRecord, source: RunEvidence) -> Iterator[_Taken]:
+    if hears_endpoints(record.scenario):
+        yield _shots(record, source.endpoints)
+        yield _ports(record, source.endpoints)
+    if source.probes is not None:
+        yield _probes(record, source.probes)
+
+
+def _probes(record: RunRecord, source: ProbeEvidence) -> _Taken:
+    for told_at in sorted(record.probes, key=lambda each: each.t_ns):
+        yield told_at.t_ns, partial(source.take, told_at)
+
+
 def _shots(record: RunRecord, source: EndpointEvidence) -> _Taken:
     for shot, rows in (told if tells_paths(record) else reckoned)(record):
         yield shot.t_ns, partial(source.counted, shot, rows)
@@ -76,13 +102,31 @@ def _ports(record: RunRecord, source: EndpointEvidence) -> _Taken:
         yield change.t_ns, partial(source.port, change)
 
 
+class RunEvidence:
+    """All that is heard in a run. `probes`: None where its hosts send none."""
+
+    def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
+        self.endpoints = EndpointEvidence(scenario, plan, table)
+        probed = scenario.mapper is not None and scenario.mapper.probes and scenario.transport.names_paths
+        self.probes = ProbeEvidence(scenario, plan, table) if probed else None
+
+    def end(self) -> None:
+        """Nothing is told any more."""
+        self.endpoints.end()
+
+    def turn(self, end_ns: int) -> list[Observation]:
+        """A period is over: what became known in it."""
+        probed = self.probes.turn() if self.probes is not None else []
+        return [*self.endpoints.turn(end_ns), *probed]
+
+
 class EndpointEvidence:
     """Takes what endpoints of a run tell, each host in order of time, and gives what became known period by period."""
 
     def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
         self._routes = PathRoutesSeen(scenario, plan, table)
         self._settling = SettlingCounts(scenario.shape().rtt_ns)
-        self._carriers = Carriers(plan, table, period_of(scenario))
+        self._carriers = Carriers(plan, table, _snapshots_apart_ns(scenario))
         self._found: list[Observation] = []
 
     def counted(self, shot: Snapshot, rows: Iterable[PathCount]) -> None:

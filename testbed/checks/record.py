@@ -22,6 +22,7 @@ from mrc_testbed.testbed.checks.events import (
     read_events,
 )
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
+from mrc_testbed.testbed.checks.probe_evidence import ToldProbes
 from mrc_testbed.testbed.checks.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
 from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
@@ -90,6 +91,7 @@ class RunRecord:
     stalls: tuple[Stall, ...] = ()
     port_changes: tuple[PortChange, ...] = ()
     port_moves: tuple[QpPortMove, ...] = ()
+    probes: tuple[ToldProbes, ...] = ()
     ports: PackedRows[PortSample] = field(default_factory=lambda: PackedRows(PORTS))
     completions: Sequence[Completion] = ()
     waits: PackedRows[Wait] = field(default_factory=lambda: PackedRows(WAITS))
@@ -122,6 +124,13 @@ class RunRecord:
         """The unloaded RTT measured in warm-up, None if it was not measured."""
         value = self.environment.get("base_rtt_ns")
         return int(value) if value else None
+
+    @property
+    def probe_period_ns(self) -> int | None:
+        """In which each probe of a host left once; None where hosts sent none."""
+        about = self.environment.get("mapper")
+        value = about.get("period_ns") if isinstance(about, dict) else None
+        return value if isinstance(value, int) and value >= max(self.scenario.shape().rtt_ns, 1) else None
 
     @property
     def counts_placed_bytes(self) -> bool:
@@ -233,6 +242,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         stalls=tuple(events.stalls),
         port_changes=tuple(events.port_changes),
         port_moves=tuple(events.port_moves),
+        probes=tuple(events.probes),
         ports=packed_rows(folder, PORTS),
         waits=packed_rows(folder, WAITS),
         received=packed_rows(folder, FLOWS),

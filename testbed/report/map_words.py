@@ -9,6 +9,7 @@ from textwrap import wrap
 from mrc_testbed.testbed.checks.fabric_map import LEAST_PERIODS, fabric_map, unseen_links
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.map_spells import MapSpell, map_spells
+from mrc_testbed.testbed.checks.path_evidence import hears_endpoints
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.windows import workload_ns
@@ -28,7 +29,8 @@ def map_lines(record: RunRecord, name: str) -> Iterator[str]:
     found = fabric_map(record)
     start_ns, _ = workload_ns(record)
     heard = f"{found.periods} periods of {amount(Dimension.TIME, found.period_ns)}"
-    yield from wrap(f"{name}: what endpoints told, {heard}; times from the begin of the workload", WIDTH)
+    who = "probes" if not hears_endpoints(record.scenario) else "endpoints and probes" if record.probes else "endpoints"
+    yield from wrap(f"{name}: what {who} told, {heard}; times from the begin of the workload", WIDTH)
     yield from (line for text in blind_spots(record) for line in wrap(text, WIDTH))
     yield ""
     spells = map_spells(found.changes)
@@ -95,8 +97,10 @@ def blind_spots(record: RunRecord) -> Iterator[str]:
             f"Hosts do not choose paths here, switches do ({how}): a lost packet may have taken any of them. Only what "
             "all have in common can be accused."
         )
+        if record.scenario.mapper and record.scenario.mapper.probes:
+            yield "Nobody probes: a probe takes the path that its sender names."
     if len(unseen) == len(links):
-        yield "No link can be seen: endpoints told of no packet that surely crossed one."
+        yield "No link can be seen: hosts told of no packet that surely crossed one."
     elif unseen:
         yield f"{len(unseen)} of {len(links)} links cannot be seen, no packet surely crossed them: {_names(unseen)}."
     if found.late or found.stalled:

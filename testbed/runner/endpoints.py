@@ -8,6 +8,7 @@ from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.gateways import open_gateways
+from mrc_testbed.testbed.runner.probing import Probing
 from mrc_testbed.testbed.runner.setup import broken_paths, configuration, connect_qps, probe_round_ns, refuse_silence
 from mrc_testbed.testbed.runner.team import Team
 from mrc_testbed.testbed.runner.verbs import open_verbs
@@ -47,6 +48,10 @@ class Endpoints:
         connect_qps(self.team, self._plan, self._job)
         open_gateways(self.team, self._scenario, self._world)
         open_verbs(self.team, self._scenario)
+
+    def probe(self, probing: Probing) -> None:
+        """Let all hosts probe for the mapper, from now on. Raises RunError."""
+        self.team.ask("map", lambda host: probing.request(self._scenario, self._plan, host))
 
     def warm_up(self, cold: Sequence[Occurrence]) -> int | None:
         """Probe every path; the median of the smallest round trips, or None where all paths were broken before the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mrc_testbed.testbed.calibration import budget_warnings
+from mrc_testbed.testbed.calibration import budget_warnings, machine_capacity
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric import catch_up
 from mrc_testbed.testbed.fabric.capabilities import Capability
@@ -59,6 +59,10 @@ class KernelWorld:
         yield from budget_warnings(shape, scenario.transport.cost, scenario.fabric.planes, offered_load(scenario))
         yield from path_order_warnings(scenario, self._found)
         yield from capture_warnings(scenario.captures, shape, usable_cpus())
+
+    def most_pps(self, scenario: Scenario) -> float:
+        """As calibrated, or as is usual."""
+        return machine_capacity(scenario.transport.cost).pps
 
     def build(self, plan: Plan) -> Fabric:
         """Namespaces, links, routes, queues; and the process that delays the kernel's own protocols, where there is

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrc_testbed.testbed.checks.events import ev_change_of, port_change_of
-from mrc_testbed.testbed.checks.path_evidence import SETTLE, EndpointEvidence, period_of
+from mrc_testbed.testbed.checks.path_evidence import SETTLE, RunEvidence, hears_endpoints, period_of
+from mrc_testbed.testbed.checks.probe_evidence import told_probes_of
 from mrc_testbed.testbed.checks.snapshots import snapshot_of
 from mrc_testbed.testbed.checks.told_paths import ToldPaths
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange, PathMapper
@@ -27,16 +28,25 @@ Told = Callable[[str, Mapping[str, list[dict[str, Any]]]], None]
 
 
 class LiveEvidence:
-    """What endpoints tell, event by event."""
+    """What hosts tell, event by event."""
 
     def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
         self._paths = ToldPaths(scenario, plan)
-        self._endpoints = EndpointEvidence(scenario, plan, table)
+        self._heard = RunEvidence(scenario, plan, table)
+        self._endpoints, self.probes = self._heard.endpoints, self._heard.probes
+        self._hears_endpoints = hears_endpoints(scenario)
 
     def take(self, host: str, event: Mapping[str, Any]) -> None:
         """An event of a host's endpoint; most say nothing of the fabric."""
         row = {"host": host, **event}
-        match event["event"]:
+        if event["event"] == "map_window":
+            if self.probes is not None:
+                self.probes.take(told_probes_of(row))
+        elif self._hears_endpoints:
+            self._take_from_endpoint(row)
+
+    def _take_from_endpoint(self, row: Mapping[str, Any]) -> None:
+        match row["event"]:
             case "snapshot":
                 shot = snapshot_of(row)
                 self._endpoints.counted(shot, self._paths.take(shot))
@@ -49,7 +59,7 @@ class LiveEvidence:
 
     def turn(self, end_ns: int) -> list[Any]:
         """A period is over: what became known in it."""
-        return self._endpoints.turn(end_ns)
+        return self._heard.turn(end_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,7 @@ class LiveMapper:
         settings: MapperSettings,
         plan: Plan,
         pairs: Iterable[tuple[str, str]],
+        probe_period_ns: int | None,
         loop: Loop,
         recorder: Recorder,
         publish: Callable[[RunEvent], None],
@@ -74,7 +85,7 @@ class LiveMapper:
     ) -> None:
         table = SuspectTable(plan)
         self._loop, self._recorder, self._publish, self._told = loop, recorder, publish, told
-        self._period_ns, self._hold_ns = period_of(scenario), settings.hold_ns
+        self._period_ns, self._hold_ns = period_of(scenario, probe_period_ns), settings.hold_ns
         self._evidence = LiveEvidence(scenario, plan, table)
         self._mapper = PathMapper(table, self._period_ns, settle=SETTLE)
         names_paths = scenario.transport.names_paths
@@ -119,8 +130,9 @@ class LiveMapper:
             lost_again = change.last_ns > self._allowed_ns.get(change.name, 0)
             if change.name not in self._denials and lost_again and policy.wants(change):
                 self._waiting.append(lambda change=change: self._deny(policy, change))  # type: ignore[misc]
+        lost_ns = {change.name: change.last_ns for change in self._mapper.accused if self._evidence.probes}
         for name, denial in self._denials.items():
-            if now_ns - denial.since_ns >= self._hold_ns:
+            if now_ns - max(denial.since_ns, lost_ns.get(name, 0)) >= self._hold_ns:
                 self._waiting.append(lambda name=name: self._allow(name, "held"))  # type: ignore[misc]
 
     def _act(self) -> None:

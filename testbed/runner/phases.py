@@ -29,6 +29,7 @@ from mrc_testbed.testbed.runner.interactive import InteractiveFaults
 from mrc_testbed.testbed.runner.mapper import LiveMapper
 from mrc_testbed.testbed.runner.measure import Measurement
 from mrc_testbed.testbed.runner.plugins import plugin_records, plugin_rows
+from mrc_testbed.testbed.runner.probing import probing_of
 from mrc_testbed.testbed.runner.program_files import program_records
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
@@ -87,6 +88,7 @@ class Phases:
         if job.scenario.fabric.routes is PathRoutes.TALKING:
             self.plan = whole.with_paths_between((qp.src, qp.dst) for qp in self._job_plan.qps)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
+        self._probing = probing_of(job.scenario, self.plan, job.world.most_pps(job.scenario))
         tiers = len(whole.shape.family.tiers)
         self._environment = {
             **job.world.facts(job.scenario),
@@ -104,7 +106,12 @@ class Phases:
             **({"flow_bytes": PLACED_BYTES} if job.scenario.job.flows else {}),
             **plugin_records(job.scenario),
             **program_records(job.scenario, job.folder),
-            "warnings": [*scenario_warnings(job.scenario), *job.world.warnings(job.scenario)],
+            **({"mapper": self._probing.record()} if self._probing else {}),
+            "warnings": [
+                *scenario_warnings(job.scenario),
+                *job.world.warnings(job.scenario),
+                *([self._probing.warning] if self._probing and self._probing.warning else []),
+            ],
             **({"replays": str(job.replays)} if job.replays else {}),
             **({"interactive": True} if job.interactive else {}),
         }
@@ -194,6 +201,7 @@ class Phases:
         if scenario.mapper:
             self._measurement.mapper = LiveMapper(
                 *(scenario, scenario.mapper, self.plan, self._controller.pairs),
+                self._probing.period_ns if self._probing else None,
                 *(self._loop, recorder, self._progress.publish),
                 lambda command, rows: self._controller.tell(self._team, command, rows),
             )
@@ -214,6 +222,8 @@ class Phases:
         self._endpoints = Endpoints(self._world, scenario, self.plan, self._job_plan, self._recorder, on_event)
         self._team = self._endpoints.team
         self._endpoints.open(denied, plugin_rows(scenario, self._job.folder))
+        if self._probing:
+            self._endpoints.probe(self._probing)
         base_rtt_ns = self._endpoints.warm_up(self._cold)
         if base_rtt_ns is not None:
             self._environment["base_rtt_ns"] = base_rtt_ns

@@ -86,6 +86,9 @@ class VirtualWorld:
         if warning := too_few_in_flight(scenario.shape()):
             yield warning
 
+    def most_pps(self, scenario: Scenario) -> None:
+        """As many as there are."""
+
     def build(self, plan: Plan) -> VirtualFabric:
         """Ports and links as data."""
         self._fabric = VirtualFabric(plan, self.options, self._scheduler, self._seed)

@@ -78,6 +78,9 @@ class World(Protocol):
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """What this world may not carry of a scenario."""
 
+    def most_pps(self, scenario: Scenario) -> float | None:
+        """How many packets a second it carries, as calibrated; None where it takes as long as it has to."""
+
     def build(self, plan: Plan) -> FabricLike:
         """The fabric. Raises FabricError."""
 

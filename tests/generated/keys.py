@@ -305,7 +305,9 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "rewrite_length": lambda sketch, _: sketch.kernel or sketch.often(0.5),
     },
     "mapper": {
-        "evidence": _of(["endpoints"]),
+        "period": _of("10 rtt", "5 rtt", "40 rtt"),
+        "owners": _of(1, 2),
+        "evidence": _of(["endpoints"], ["probes"], ["endpoints", "probes"]),
         "deny": _of("nothing", "lossy NIC links", "NIC links", "all"),
         "above": _of("1%", "5%"),
         "hold": _time(100 * MS, 900 * MS),

@@ -23,7 +23,7 @@ FILE = f"""
 name: mapped
 world: virtual
 fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 5mbit, rtt: 20ms}}
-mapper: {{deny: lossy NIC links, hold: 3s}}
+mapper: {{evidence: [endpoints], deny: lossy NIC links, hold: 3s}}
 workload: [{{all-to-all: {{hosts: all, size: 64KiB, iterations: 200}}}}]
 faults: [{{at: 1s, link-loss: "{LOSSY}", loss: 10%, for: 4s, name: lossy}}]
 """
@@ -92,5 +92,5 @@ def test_every_key_of_the_map_is_documented(record: RunRecord) -> None:
 
 
 def test_without_the_section_nothing_is_written(tmp_path: Path) -> None:
-    text = FILE.replace("mapper: {deny: lossy NIC links, hold: 3s}\n", "")
+    text = FILE.replace("mapper: {evidence: [endpoints], deny: lossy NIC links, hold: 3s}\n", "")
     assert not (run(tmp_path, text).folder / "map.jsonl").exists()

@@ -24,13 +24,23 @@ def test_without_the_section_there_is_none() -> None:
 def test_an_empty_section_looks_and_does_nothing() -> None:
     mapper = load("mapper: {}").mapper
     assert mapper is not None
-    assert (mapper.evidence, mapper.deny, mapper.acts) == ((Witness.ENDPOINTS,), DenyPolicy.NOTHING, False)
+    assert set(mapper.evidence) == {Witness.ENDPOINTS, Witness.PROBES}
+    assert (mapper.deny, mapper.acts, mapper.owners) == (DenyPolicy.NOTHING, False, 2)
+    assert mapper.period_ns(20_000_000) == 200_000_000
 
 
 def test_its_times_follow_the_scale() -> None:
-    mapper = load("mapper: {hold: 4s}\nworld: virtual\nscale: 100").mapper
+    mapper = load("mapper: {hold: 4s, period: 800ms}\nworld: virtual\nscale: 100").mapper
     assert mapper is not None
     assert mapper.hold_ns == 40_000_000
+    assert mapper.period_ns(400_000) == 8_000_000
+
+
+def test_a_period_in_round_trips_follows_those_of_the_fabric() -> None:
+    scenario = load("mapper: {period: 7.5 rtt}\nworld: virtual\nscale: 100")
+    assert scenario.mapper is not None
+    assert scenario.shape().rtt_ns == 400_000
+    assert scenario.mapper.period_ns(scenario.shape().rtt_ns) == 3_000_000
 
 
 @pytest.mark.parametrize(
@@ -44,6 +54,12 @@ def test_its_times_follow_the_scale() -> None:
         ("mapper: {above: 101%}", "mapper.above", "above 100%"),
         ("mapper: {hold: 0s}", "mapper.hold", "more than 0"),
         ("mapper:", "mapper", "has no value"),
+        ("mapper: {period: 1ms}", "mapper.period", r"given up after 4: at least 5 rtt \(200ms\)"),
+        ("mapper: {period: 4 rtt}", "mapper.period", r"at least 5 rtt \(200ms\)"),
+        ("mapper: {period: often}", "mapper.period", "'often' is no period; write round trips or a time"),
+        ("mapper: {}\nfabric: {rtt: 0s}", "mapper.period", "more than 0, such as 200ms, where fabric.rtt is 0"),
+        ("mapper: {owners: 5}", "mapper.owners", "at most 4, the hosts below a T0"),
+        ("mapper: {owners: 0}", "mapper.owners", "at least 1"),
         ("mapper: {deny: all}\nfabric: {planes: 1}", "mapper.deny", "would leave hosts no path"),
         ("mapper: {deny: all}\nendpoint: {denylist: [p1]}", "mapper.deny", "endpoint.denylist denies paths too"),
         (
@@ -71,4 +87,5 @@ def test_one_that_denies_nothing_may_stand_beside_a_denial() -> None:
 def test_where_hosts_choose_no_paths_it_is_said_what_is_seen(transport: str, says: list[str]) -> None:
     found = [line for line in scenario_warnings(load(f"transport: {transport}\nmapper: {{}}")) if "mapper" in line]
     assert len(found) == len(says)
+    assert all("sends no probes" in line for line in found)
     assert all(word in line for word, line in zip(says, found, strict=True))

@@ -59,7 +59,9 @@ def _little_to_map(scenario: Scenario) -> Iterator[str]:
     if scenario.mapper is None or scenario.transport.names_paths:
         return
     seen = "the planes that lose packets" if scenario.transport.has_paths else "ports without carrier"
-    yield f"mapper: hosts choose no paths over {scenario.transport}, so it sees {seen} alone, and denies nothing"
+    probes = "sends no probes, " if scenario.mapper.probes else ""
+    why = f"hosts choose no paths over {scenario.transport}"
+    yield f"mapper: {why}, so it {probes}sees {seen} alone, and denies nothing"
 
 
 def _nothing_to_deny(scenario: Scenario) -> Iterator[str]:
