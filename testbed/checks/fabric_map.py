@@ -12,13 +12,14 @@ from mrc_testbed.testbed.checks.broken import BrokenSpan, broken_spans
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
 from mrc_testbed.testbed.checks.locating import LocatingScore, score
-from mrc_testbed.testbed.checks.path_evidence import GRACE, SETTLE, evidence, period_ns
+from mrc_testbed.testbed.checks.path_evidence import GRACE, KEPT, SETTLE, evidence, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.route_times import RouteTimes
 from mrc_testbed.testbed.checks.spans_met import SpansMet
 from mrc_testbed.testbed.checks.windows import Interval, workload_ns
 from mrc_testbed.testbed.mapper.locate import MOST_LOSS, NOISE, WHOLE, gate_of
 from mrc_testbed.testbed.mapper.mapper import MapChange, PathMapper
-from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable
+from mrc_testbed.testbed.mapper.suspects import SuspectTable
 
 LEAST_PERIODS = SETTLE + 1
 """What was broken for less need not be named: it is well again before its losses have settled and a period is over."""
@@ -31,7 +32,7 @@ class FabricMap:
     for as far as packets could show it."""
 
     changes: tuple[MapChange, ...]
-    routes: frozenset[Elements]
+    routes: RouteTimes
     period_ns: int
     periods: int
     late: int
@@ -47,18 +48,16 @@ def fabric_map(record: RunRecord) -> FabricMap:
     mapper = PathMapper(table, length_ns, SETTLE)
     met = SpansMet(broken_spans(record), table)
     changes: list[MapChange] = []
-    routes: set[Elements] = set()
+    routes = RouteTimes(KEPT * length_ns)
     periods = 0
     for end_ns, rows in evidence(record, table):
         met.add(rows)
-        routes.update(row.route for row in rows)
+        routes.add(rows)
         changes += mapper.turn(end_ns, rows)
         periods += 1
     gate = gate_of(table) + WHOLE
     expected = met.expected(LEAST_PERIODS * length_ns, lambda share: packets_to_show(share, gate))
-    return FabricMap(
-        tuple(changes), frozenset(routes), length_ns, periods, mapper.late, mapper.stalled, tuple(expected)
-    )
+    return FabricMap(tuple(changes), routes, length_ns, periods, mapper.late, mapper.stalled, tuple(expected))
 
 
 def packets_to_show(share: float, gate: float) -> int:

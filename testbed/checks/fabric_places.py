@@ -3,27 +3,27 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from functools import cached_property
 
-from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable, alike
+from mrc_testbed.testbed.checks.route_times import RouteTimes
+from mrc_testbed.testbed.mapper.suspects import SuspectTable, alike
 from mrc_testbed.topos.plan import Plan
 
 
 class FabricPlaces:
     """The names of a fabric. `routes`: ways of the packets that anybody could have seen; what the same of them cross
-    counts as equal. `seen`: the links that any of them crosses."""
+    counts as equal, as long as these are all that is remembered."""
 
-    def __init__(self, plan: Plan, table: SuspectTable, routes: Collection[Elements]) -> None:
-        self._plan = plan
-        crossed = {element for route in routes for element in route}
-        self.seen = frozenset(name for name in plan.link_by_name if table.named(name).elements & crossed)
-        self._classes = {
-            suspect.name: frozenset(one.name for one in members if one.direction is None)
-            for members in alike(table, routes)
-            for suspect in members
-            if suspect.direction is None
-        }
+    def __init__(self, plan: Plan, table: SuspectTable, routes: RouteTimes) -> None:
+        self._plan, self._table, self._routes = plan, table, routes
+        self._classes: dict[float, Mapping[str, frozenset[str]]] = {}
+
+    @cached_property
+    def seen(self) -> frozenset[str]:
+        """The links that any packet crosses."""
+        crossed = {element for route in self._routes for element in route}
+        return frozenset(name for name in self._plan.link_by_name if self._table.named(name).elements & crossed)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -46,6 +46,13 @@ class FabricPlaces:
         ]
         return any(side and side <= broken for side in sides or [{name}])
 
-    def same(self, name: str) -> frozenset[str]:
-        """Names that mean the same, as far as anybody can know; itself among them."""
-        return self._classes.get(name, frozenset()) | {name}
+    def same(self, name: str, t_ns: float) -> frozenset[str]:
+        """Names that mean the same, as far as anybody can know at this moment; itself among them."""
+        if t_ns not in self._classes:
+            self._classes[t_ns] = {
+                suspect.name: frozenset(one.name for one in members if one.direction is None)
+                for members in alike(self._table, self._routes.at(t_ns))
+                for suspect in members
+                if suspect.direction is None
+            }
+        return self._classes[t_ns].get(name, frozenset()) | {name}

@@ -7,7 +7,7 @@ packet crossed are nobody's business. For a moment after a heal an answer may st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import fmean
@@ -175,22 +175,23 @@ class _Scoring:
         )
         return frozenset(link for span in spans for link in span.links)
 
-    def _meant(self, name: str, broken: frozenset[str]) -> frozenset[str]:
-        """The links of what a name rightly names when these are broken; none if it is wrong."""
-        right = (one for one in self._places.same(name) if self._places.is_right(one, broken))
+    def _meant(self, name: str, t_ns: float, but: BrokenSpan | None = None) -> frozenset[str]:
+        """The links of what a name rightly names at this moment; none if it is wrong."""
+        broken = self._broken(t_ns, but)
+        right = (one for one in self._places.same(name, t_ns) if self._places.is_right(one, broken))
         return frozenset(link for one in right for link in self._places.links(one))
 
     # --- accusations ---
 
     def _accusations(self) -> Iterator[Accusation]:
-        before: set[str] = set()
+        before: Collection[str] = ()
         for t_ns, _, answer in self._held:
             now = answer.places if answer.state is not AnswerState.HEALTHY else {}
-            known = {min(self._places.same(name)) for name in now}
+            known = {name for one in before for name in self._places.same(one, t_ns)}
             for name, incident in now.items():
-                if min(self._places.same(name)) not in before:
-                    yield Accusation(t_ns, name, bool(self._meant(name, self._broken(t_ns))), incident.p)
-            before = known
+                if name not in known:
+                    yield Accusation(t_ns, name, bool(self._meant(name, t_ns)), incident.p)
+            before = now
 
     # --- one fault ---
 
@@ -214,7 +215,7 @@ class _Scoring:
             t_ns = max(begin, span.placed_ns)
             if t_ns > span.end_ns + self._grace_ns:
                 break
-            meant = {name: self._meant(name, self._broken(t_ns)) for name in answer.places}
+            meant = {name: self._meant(name, t_ns) for name in answer.places}
             visible = span.shown or span.links & self._places.seen
             if visible and visible <= frozenset(link for links in meant.values() for link in links):
                 about = next(one for name, one in answer.places.items() if meant[name] & visible)
@@ -229,15 +230,14 @@ class _Scoring:
             t_ns = max(begin, from_ns)
             if end <= from_ns or t_ns >= again:
                 continue
-            others = self._broken(t_ns, but=span)
             named = answer.places if answer.state is not AnswerState.HEALTHY else {}
-            if not any(self._is_about(name, span, others) for name in named):
+            if not any(self._is_about(name, span, t_ns) for name in named):
                 return round(t_ns - span.end_ns)
         return None
 
-    def _is_about(self, name: str, span: BrokenSpan, others: frozenset[str]) -> bool:
-        links = frozenset(link for one in self._places.same(name) for link in self._places.links(one))
-        return bool(links & span.links) and not self._meant(name, others)
+    def _is_about(self, name: str, span: BrokenSpan, t_ns: float) -> bool:
+        links = frozenset(link for one in self._places.same(name, t_ns) for link in self._places.links(one))
+        return bool(links & span.links) and not self._meant(name, t_ns, but=span)
 
 
 def _overlap(parts: Iterable[Interval], others: Sequence[Interval]) -> float:

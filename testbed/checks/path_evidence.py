@@ -18,6 +18,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.told_paths import PathCount, tells_paths, told
 from mrc_testbed.testbed.mapper.evidence import Observation, Witness
+from mrc_testbed.testbed.mapper.mapper import SCALES
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable, in_common
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.topos.plan import Plan
@@ -29,6 +30,8 @@ SETTLE = 2
 """Periods until all that endpoints sent after a loss has been told: the `settle` of `PathMapper`."""
 GRACE = 10
 """Periods that endpoints may take until they know that something is well again: their probes come less often then."""
+KEPT = SCALES[-1]
+"""Periods for which what was seen is remembered."""
 CARRIER_PACKETS = 20
 """What the state of a port is worth: as many packets that were all lost, or all arrived, in each period."""
 _DOWN, _UP = "DOWN", "UP"
