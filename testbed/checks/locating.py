@@ -145,7 +145,7 @@ class _Scoring:
         self._spans, self._places, self._grace_ns, self._during = spans, places, grace_ns, during
         begins = [round(during.begin + answer.t_s * _S) for answer in answers]
         ends = [*begins[1:], during.end]
-        self._held = [(begin, end, one) for begin, end, one in zip(begins, ends, answers, strict=True)]
+        self._held = list(zip(begins, ends, answers, strict=False))
 
     def run(self) -> LocatingScore:
         """The whole score."""

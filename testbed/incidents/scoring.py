@@ -179,7 +179,7 @@ def _is_near(truth: CaseTruth, span: BrokenSpan, answers: Sequence[Answer]) -> b
 def _held(answers: Sequence[Answer], during: Interval) -> Iterator[tuple[float, float, Answer]]:
     """Each answer with the time in which it holds."""
     begins = [during.begin + one.t_s * _S for one in answers]
-    return zip(begins, [*begins[1:], during.end], answers, strict=True)
+    return zip(begins, [*begins[1:], during.end], answers, strict=False)
 
 
 def _nodes(plan: Plan, names: Collection[str]) -> set[str]:
