@@ -8,6 +8,7 @@ from math import isfinite, nan
 import mrc_testbed.testbed.checks.endings
 import mrc_testbed.testbed.checks.goodput_series
 import mrc_testbed.testbed.checks.link_loads
+import mrc_testbed.testbed.checks.mapping
 import mrc_testbed.testbed.checks.outage
 import mrc_testbed.testbed.checks.routes  # noqa: F401 (they compute metrics)
 from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, computes

@@ -22,6 +22,7 @@ from mrc_testbed.testbed.checks.events import (
     read_events,
 )
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
+from mrc_testbed.testbed.checks.map_lines import MapRecord, read_map
 from mrc_testbed.testbed.checks.probe_evidence import ToldProbes
 from mrc_testbed.testbed.checks.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
@@ -98,6 +99,7 @@ class RunRecord:
     received: PackedRows[Received] = field(default_factory=lambda: PackedRows(FLOWS))
     messages: PackedRows[AcknowledgedMessage] = field(default_factory=lambda: PackedRows(MESSAGES))
     routes: tuple[RouteSample, ...] = ()
+    mapped: MapRecord = field(default_factory=MapRecord)
     programs: tuple[ProgramEnd, ...] = ()
     printed: tuple[PrintedValue, ...] = ()
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -248,6 +250,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         received=packed_rows(folder, FLOWS),
         messages=packed_rows(folder, MESSAGES),
         routes=tuple(read_rows(folder, ROUTES)),
+        mapped=read_map(folder),
         programs=tuple(read_rows(folder, PROGRAMS)),
         printed=tuple(read_rows(folder, PRINTED)),
         counters=counts.hosts,

@@ -111,6 +111,11 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("died_at", "died after", "died_at", MORE),
     ComparedFigure("bytes_wrong", "wrong bytes", "bytes_wrong"),
     ComparedFigure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
+    ComparedFigure("located.p100", "faults located, P100", "located.p100", main=True),
+    ComparedFigure("cleared.p100", "faults cleared, P100", "cleared.p100"),
+    ComparedFigure("map_precision", "right accusations", "map_precision", MORE),
+    ComparedFigure("map_recall", "faults located", "map_recall", MORE, main=True),
+    ComparedFigure("falsely_accused", "whole things accused", "falsely_accused", main=True),
     ComparedFigure("route_updates", "UPDATEs of BGP", "route_updates", NEITHER),
 )
 

@@ -92,6 +92,15 @@ _RECOVERY = (
         **_OF_PATHS,
     ),
 )
+_FOUND: dict[str, Any] = {"of_mapper": True, "stats": ("p50", "p99", "p100")}
+_SHARE: dict[str, Any] = {"of_mapper": True, "ranges": {None: (0.0, 1.0)}}
+_MAPPER = (
+    Metric("located", _TIME, "from a fault in place until the mapper accused all of it", Windows.FAULTS, **_FOUND),
+    Metric("cleared", _TIME, "from its heal until the mapper accused nothing of it", Windows.FAULTS, **_FOUND),
+    Metric("map_precision", _COUNT, "the part of the mapper's accusations that was right", _ANY, **_SHARE),
+    Metric("map_recall", _COUNT, "the part of the faults that the mapper located before their heal", _ANY, **_SHARE),
+    Metric("falsely_accused", _COUNT, "accusations of what was whole", _ANY, of_mapper=True),
+)
 _PROGRAMS = (
     Metric("programs_failed", _COUNT, "programs of the user that did not end with 0 by themselves", **_OF_TRAINING),
     Metric("program_time", _TIME, "how long each program of the user ran", Windows.RUN, _SPREAD, **_OF_TRAINING),
@@ -131,7 +140,7 @@ _COUNTS = (
     Metric("paused", _TIME, "for how long each port was paused in all (PFC)", Windows.RUN, _EACH, zero="never"),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
-    {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_PROGRAMS, *_NETWORK, *_RECOVERY)}
+    {metric.name: metric for metric in (*_COUNTS, *_SPEED, *_PROGRAMS, *_NETWORK, *_RECOVERY, *_MAPPER)}
 )
 """Ours; `mrc_testbed.testbed.checks` computes those without a counter."""
 

@@ -113,9 +113,10 @@ class Metric:
     receiver first. `steps_disturb`: it is meaningless while a job of steps shares the ports. `counter`: the endpoint
     counter whose growth it is; such a metric needs no function. `zero`: what an observed 0 is called where it says that
     something did not happen, and not how long it took. `needs`: what a transport must let us know to have this figure;
-    None: nothing. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that
-    are not named); without one, ours are 0 or more, and of a plugin's nothing is known. `compute`: the function of a
-    plugin's metric, `compute(record, window)`; built-in ones are in `mrc_testbed.testbed.checks`.
+    None: nothing. `ranges`: the smallest and the greatest value that it can have, by statistic (None: of all that are
+    not named); without one, ours are 0 or more, and of a plugin's nothing is known. `of_mapper`: there is none without
+    the section `mapper`. `compute`: the function of a plugin's metric, `compute(record, window)`; built-in ones are in
+    `mrc_testbed.testbed.checks`.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Metric:
     zero: str = ""
     needs: Known | None = None
     ranges: Mapping[str | None, tuple[float, float]] = field(default_factory=dict, hash=False)
+    of_mapper: bool = False
     compute: Callable[..., float | Sequence[float]] | None = None
 
     @property

@@ -111,6 +111,7 @@ def map_fields(change: MapChange) -> MapFields:
         "alike": list(change.alike),
         "sure": round(change.sure, 6),
         "evidence": [witness.value for witness in change.witnesses],
+        "hosts": list(change.seers),
     }
 
 

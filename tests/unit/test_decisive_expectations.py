@@ -35,6 +35,7 @@ def test_no_metric_of_ours_takes_a_bound_that_always_holds(metric: Metric) -> No
     workload = FLOWS if metric.job and metric.job.value == "flows" else STEPS
     if metric.flows == "latency":
         workload = "workload: [{latency: {from: h0, to: h2, for: 2s}}]"
+    workload += "\nmapper: {}" if metric.of_mapper else ""
     assert "always holds, so it decides nothing" in load(f"{figure} >= 0 {unit}", workload)
 
 

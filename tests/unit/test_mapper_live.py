@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.checks.figure import ask
+from mrc_testbed.testbed.checks.map_lines import MapRecord
+from mrc_testbed.testbed.checks.mapping import cleared, located
 from mrc_testbed.testbed.checks.path_evidence import SETTLE, evidence, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.mapper.mapper import PathMapper
+from mrc_testbed.testbed.checks.windows import KnownBetween, NotApplicable
+from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.mapper.mapper import MapChange, PathMapper
 from mrc_testbed.testbed.mapper.suspects import SuspectTable
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import load_scenario_text
@@ -94,3 +101,61 @@ def test_every_key_of_the_map_is_documented(record: RunRecord) -> None:
 def test_without_the_section_nothing_is_written(tmp_path: Path) -> None:
     text = FILE.replace("mapper: {evidence: [endpoints], deny: lossy NIC links, hold: 3s}\n", "")
     assert not (run(tmp_path, text).folder / "map.jsonl").exists()
+
+
+# --- the metrics ---
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("located.p100", 0.2, 1.5),
+        ("located.p100 during lossy", 0.2, 1.5),
+        ("cleared.p50", 0.2, 4.5),
+        ("map_precision", 1, 1),
+        ("map_recall", 1, 1),
+        ("map_recall during lossy", 1, 1),
+        ("falsely_accused", 0, 0),
+        ("falsely_accused clean", 0, 0),
+    ],
+)
+def test_what_it_said_is_held_against_the_truth(record: RunRecord, text: str, least: float, most: float) -> None:
+    value = ask(record, text).value
+    assert value is not None
+    assert least <= value <= most
+
+
+def with_map(record: RunRecord, *changes: MapChange) -> RunRecord:
+    return replace(record, mapped=MapRecord(changes))
+
+
+def test_accusing_what_is_whole_is_counted(record: RunRecord) -> None:
+    right, *_ = record.mapped.changes
+    wrong = replace(right, name="h0:p0-t0-0")
+    changed = with_map(record, wrong, right)
+    assert ask(changed, "falsely_accused").value == 1
+    assert ask(changed, "map_precision").value == 0.5
+    assert ask(changed, "falsely_accused before lossy").value == 0
+
+
+def test_a_fault_that_was_never_located_took_at_least_as_long_as_it_lasted(record: RunRecord) -> None:
+    nothing = with_map(record)
+    assert ask(nothing, "map_recall").value == 0
+    with pytest.raises(KnownBetween, match="not seen of lossy") as caught:
+        located(nothing, Window())
+    assert caught.value.most == [inf]
+    (least,) = caught.value.least
+    assert least == pytest.approx(4e9, rel=0.01)
+    assert ask(nothing, "map_precision").why == "the mapper accused nothing"
+
+
+def test_what_stays_accused_was_not_cleared(record: RunRecord) -> None:
+    accused, *_ = record.mapped.changes
+    with pytest.raises(KnownBetween, match="not seen of lossy"):
+        cleared(with_map(record, accused), Window())
+
+
+def test_without_a_mapper_there_is_no_such_figure(record: RunRecord) -> None:
+    without = replace(record, scenario=record.scenario.model_copy(update={"mapper": None}))
+    with pytest.raises(NotApplicable):
+        located(without, Window())

@@ -24,7 +24,7 @@ def policy_of(plan: Plan, policy: DenyPolicy = DenyPolicy.ALL, above: float = 0.
 
 
 def accused(name: str, loss: float = 0.05, alike: tuple[str, ...] = ()) -> MapChange:
-    return MapChange(10, MapAction.ACCUSE, name, None, loss, 20.0, 1, 9, alike, 1.0, (Witness.ENDPOINTS,))
+    return MapChange(10, MapAction.ACCUSE, name, None, loss, 20.0, 1, 9, alike, 1.0, (Witness.ENDPOINTS,), ("h0",))
 
 
 @pytest.mark.parametrize(

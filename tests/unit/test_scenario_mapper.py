@@ -89,3 +89,17 @@ def test_where_hosts_choose_no_paths_it_is_said_what_is_seen(transport: str, say
     assert len(found) == len(says)
     assert all("sends no probes" in line for line in found)
     assert all(word in line for word, line in zip(says, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    "line", ["located.p100 <= 2s", "cleared.p50 <= 2s", "map_precision == 1", "falsely_accused == 0"]
+)
+def test_figures_of_a_mapper_need_one(line: str) -> None:
+    with pytest.raises(ScenarioError, match=r"needs `mapper`; of a run without one `mrc-testbed map RUN`"):
+        load(f"expect: [{line}]")
+    assert load(f"mapper: {{}}\nexpect: [{line}]").expect
+
+
+def test_a_line_for_the_cell_that_has_one_needs_none_in_the_others() -> None:
+    text = "variants: {alone: {}, mapped: {mapper: {}}}\nexpect: [{mapped: map_precision == 1}]"
+    assert load(text).variants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -39,7 +39,8 @@ class FigureContext:
     """The names and times that figures can refer to, as far as the file is readable.
 
     `faults`: their names; `all_faults`: there are no others; `planned`: their times, if known. `shape`, `job`: None if
-    unknown; `all_workload`: `job` is the whole workload; `estimate_ns`: its duration.
+    unknown; `all_workload`: `job` is the whole workload; `estimate_ns`: its duration. `mapped`: somebody looks from
+    above, or may do so.
     """
 
     faults: tuple[str, ...]
@@ -49,6 +50,7 @@ class FigureContext:
     job: Workload | None
     all_workload: bool
     estimate_ns: int | None
+    mapped: bool = True
 
     @staticmethod
     def of_file(file: Readable, occurrences: Occurrences, job: Workload | None, shape: Shape | None) -> FigureContext:
@@ -56,15 +58,16 @@ class FigureContext:
         faults = tuple(fault.name for fault in file.faults.values())
         planned = _planned_faults(one for found in occurrences.values() for one in found)
         estimate = job.estimate_ns(shape) if job and shape else None
-        whole = not file.loses("workload")
-        return FigureContext(faults, not file.loses("faults"), planned, shape, job, whole, estimate)
+        whole, mapped = not file.loses("workload"), file.loses("mapper") or file.scenario.mapper is not None
+        return FigureContext(faults, not file.loses("faults"), planned, shape, job, whole, estimate, mapped)
 
     @staticmethod
     def of_scenario(scenario: Scenario) -> FigureContext:
         """From a loaded scenario."""
         planned = _planned_faults(scenario.written_occurrences(scenario.seed))
         faults = tuple(fault.name for fault in scenario.faults)
-        return FigureContext(faults, True, planned, scenario.shape(), scenario.job, True, scenario.estimate_ns)
+        mapped = scenario.mapper is not None
+        return FigureContext(faults, True, planned, scenario.shape(), scenario.job, True, scenario.estimate_ns, mapped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +89,17 @@ def require_figure(figure: Figure, context: FigureContext, text: str) -> None:
 def broken_expectations(lines: Mapping[KeyPath, Expectation], context: FigureContext) -> Iterator[Mistake]:
     """The mistakes of all expectations, by the place of their text."""
     for place, line in lines.items():
-        for column, message in figure_mistakes(line.figure, context):
+        # One for a cell by its name may be about what that cell alone has.
+        own = replace(context, mapped=True) if line.cells else context
+        for column, message in figure_mistakes(line.figure, own):
             yield Mistake(place, message, column=column)
 
 
 def figure_mistakes(figure: Figure, context: FigureContext) -> Iterator[tuple[int, str]]:
     """Mistakes of a figure in this scenario, each with its column: an unknown fault, an impossible time, a host, flow
     or job outside the workload."""
+    if figure.metric.of_mapper and not context.mapped:
+        yield 0, f"{figure.metric.name} needs `mapper`; of a run without one `mrc-testbed map RUN` tells what it can"
     yield from _window_mistakes(figure.window, context)
     if context.job and context.shape and context.all_workload:
         yield from _scope_mistakes(figure, context.job, context.shape)
