@@ -180,6 +180,15 @@ def split_inner(address: str) -> tuple[int, PathId]:
     return host, PathId(plane, uplink)
 
 
+def host_of_address(address: str) -> int:
+    """The number of the host that an address, of the EV scheme or not, is of. Raises ValueError for any other."""
+    value = int(IPv6Address(address))
+    host = value >> 64 & 0xFFFF
+    if value >> 64 != _host_base(host) >> 64:
+        raise ValueError(f"{address} is not the address of a host")
+    return host
+
+
 def host_prefix(host: int) -> str:
     """All addresses of a host: it accepts every one of them (AnyIP)."""
     return f"{IPv6Address(_host_base(host))}/64"

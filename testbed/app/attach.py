@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from mrc_testbed.testbed.app.shell import about_mrc0, about_ping, first_status, terminal_kept
@@ -10,9 +11,11 @@ from mrc_testbed.testbed.app.standby import data_addresses
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.fabric.running import prompt_beside
 from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.rundir.asked import note_asked
 from mrc_testbed.testbed.rundir.files import read_json
 from mrc_testbed.testbed.rundir.ownership import writer_of
 from mrc_testbed.testbed.rundir.results import run_folder, run_folders
+from mrc_testbed.testbed.runner.phases import as_built
 from mrc_testbed.testbed.scenario import load_recorded
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
@@ -30,7 +33,8 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
     owner = writer_of(folder)
     if owner is None:
         raise UsageError(f"{folder}: this run is over; attach opens a prompt in one that is going on")
-    plan = scenario.plan()
+    whole = scenario.plan()
+    plan = as_built(scenario, whole, scenario.job.plan_job(whole))
     if not commands:
         delay = (read_json(folder / "environment.json") or {}).get("delay", "")
         text = (
@@ -40,7 +44,8 @@ def attach(run: Path | None, out: Path, commands: Sequence[str] = ()) -> int:
         open_console().print(text.rstrip(), soft_wrap=True)
     with terminal_kept():
         trimming = scenario.trimming.rules() if scenario.transport.can_be_trimmed else None
-        return first_status(prompt_beside(owner, plan, commands, data_addresses(scenario), trimming))
+        noted = partial(note_asked, folder.resolve())
+        return first_status(prompt_beside(owner, plan, noted, commands, data_addresses(scenario), trimming))
 
 
 def folder_going_on(run: Path | None, out: Path) -> Path:

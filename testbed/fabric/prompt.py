@@ -21,14 +21,23 @@ from mrc_testbed.testbed.fabric.cables import Cables
 from mrc_testbed.testbed.fabric.mininet_parts import Mininet, Node, log
 from mrc_testbed.testbed.fabric.node_shell import shown_status
 from mrc_testbed.testbed.fabric.nodes import FabricNode, describe_links, start_nodes
+from mrc_testbed.testbed.fabric.prober import KernelProber
 from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
 from mrc_testbed.testbed.interrupts import ignored_by_wish
+from mrc_testbed.testbed.oam.commands import carry_out, is_ours, read
 from mrc_testbed.testbed.switchview.show import as_json, shown, view_named
 from mrc_testbed.testbed.switchview.views import VIEWS
 from mrc_testbed.testbed.terminal import say
 
 _TYPED_BYTES = 1024
 _END_OF_INPUT = "\x04"
+
+
+NoteAsked = Callable[[str, int], None]
+
+
+def _noted_nowhere(_host: str, _packets: int) -> None:
+    return
 
 
 class Failed(NamedTuple):
@@ -42,15 +51,15 @@ class Prompt(CLI):  # type: ignore[misc]
     """Mininet's prompt, for names with hyphens, with answers on stdout.
 
     `failed`: how the last command failed, if it did. `cables`: what changes links and switches. `reader`: what `show`
-    asks.
+    asks. `note_asked`: told how many packets a host has sent to ask switches.
     """
 
     identchars = CLI.identchars + "-"
     readlineInited = True  # noqa: N815 (Mininet's name; else it would write ~/.mininet_history)
     failed: Failed | None = None
 
-    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader) -> None:
-        self.cables, self.reader = cables, reader
+    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader, note_asked: NoteAsked) -> None:
+        self.cables, self.reader, self.note_asked = cables, reader, note_asked
         super().__init__(net)
 
     def onecmd(self, line: str) -> Any:
@@ -73,7 +82,9 @@ class Prompt(CLI):  # type: ignore[misc]
     def default(self, line: str) -> None:
         """A command on a node, or one that is not known."""
         name, arguments, _ = self.parseline(line)
-        if name not in self.mn:
+        if is_ours(self.cables.plan, line.split()):
+            self._ended(line, self._ask(line.split()))
+        elif name not in self.mn:
             self._refuse(line, "unknown command; NODE COMMAND, or one that `help` lists")
         elif not arguments:
             self._refuse(line, f"has no command for {name}")
@@ -85,6 +96,19 @@ class Prompt(CLI):  # type: ignore[misc]
             if node.live_shell.ended:
                 self.tell(f"the shell of {name} has ended, here is a new one")
                 node.renew_shell()
+
+    def _ask(self, words: Sequence[str]) -> int:
+        """Ping and trace of switches. Raises UsageError, FabricError."""
+        plan = self.cables.plan
+        command = read(plan, words)
+        with contextlib.closing(KernelProber(plan, plan.host_by_name[words[0]], self.mn[words[0]].pid)) as prober:
+            try:
+                return carry_out(command, prober, plan, say)
+            except KeyboardInterrupt:
+                self.interrupted()
+                return ExitCode.INTERRUPTED
+            finally:
+                self.note_asked(words[0], prober.sent)
 
     def _ended(self, line: str, status: int) -> None:
         """A command has ended; one that failed has said why, where it wanted to."""
@@ -173,8 +197,8 @@ class Prompt(CLI):  # type: ignore[misc]
 class _Script(Prompt):
     """The prompt's commands without the prompt."""
 
-    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader) -> None:
-        self.cables, self.reader = cables, reader
+    def __init__(self, net: Mininet, cables: Cables, reader: SwitchReader, note_asked: NoteAsked) -> None:
+        self.cables, self.reader, self.note_asked = cables, reader, note_asked
         self.mn, self.locals, self.inputFile = net, {"net": net}, None
         cmd.Cmd.__init__(self)
 
@@ -196,10 +220,11 @@ def prompt_on(
     started: contextlib.ExitStack,
     commands: Sequence[str] = (),
     addresses: Mapping[str, str] | None = None,
+    note_asked: NoteAsked = _noted_nowhere,
 ) -> list[Failed]:
     """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
-    `reader`: what
-    `show` asks. `addresses`: what the names of hosts stand for, where that is not their address in the fabric.
+    `reader`: what `show` asks. `addresses`: what the names of hosts stand for, where that is not their address in the
+    fabric. `note_asked`: told how many packets a host has sent to ask switches.
 
     It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with
     `started`. Returns those single commands that failed.
@@ -210,19 +235,18 @@ def prompt_on(
         net = start_nodes(plan, beside=pids, started=started, addresses=addresses)
         describe_links(net, plan)
         if commands:
-            return _run_commands(net, cables, reader, commands)
+            return _run_commands(_Script(net, cables, reader, note_asked), commands)
         _answer_on_stdout("info")
         signal.signal(signal.SIGINT, signal.default_int_handler)  # here Ctrl-C ends a command, and then the next one
         with contextlib.suppress(BrokenPipeError):
-            Prompt(net, cables, reader)
+            Prompt(net, cables, reader, note_asked)
     return []
 
 
-def _run_commands(net: Mininet, cables: Cables, reader: SwitchReader, commands: Iterable[str]) -> list[Failed]:
+def _run_commands(script: _Script, commands: Iterable[str]) -> list[Failed]:
     """As the prompt does, one after the other, whatever comes of them."""
     _answer_on_stdout("output")
     failed = []
-    script = _Script(net, cables, reader)
     for command in commands:
         script.onecmd(command)
         if script.failed is not None:

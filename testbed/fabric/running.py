@@ -14,7 +14,7 @@ from pathlib import Path
 from mrc_testbed.testbed.errors import FabricError, RunError
 from mrc_testbed.testbed.fabric.nodes import SHELL_OF
 from mrc_testbed.testbed.fabric.privileges import needs_user_namespace
-from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
+from mrc_testbed.testbed.fabric.prompt import Failed, NoteAsked, prompt_on
 from mrc_testbed.testbed.fabric.sandbox import BPFFS, enter_user_namespace_of
 from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
 from mrc_testbed.testbed.switching.classes import TrimRules
@@ -34,12 +34,13 @@ class _RunIsOver(BaseException):
 def prompt_beside(
     owner: int,
     plan: Plan,
+    note_asked: NoteAsked,
     commands: Sequence[str] = (),
     addresses: Mapping[str, str] | None = None,
     trimming: TrimRules | None = None,
 ) -> list[Failed]:
     """Mininet's prompt on the nodes that process `owner` and its children hold, or single commands as it runs them.
-    `addresses`: as of `prompt_on`. `trimming`: what its switches do, where they can.
+    `addresses`, `note_asked`: as of `prompt_on`. `trimming`: what its switches do, where they can.
 
     It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
     alive. `owner` may go on, with the verdict or with the next run of a batch.
@@ -56,9 +57,8 @@ def prompt_beside(
         supervisor = _supervisor_of(next(iter(shells.values())))
         programs = Path(f"/proc/{supervisor}/root") / BPFFS.relative_to("/")
         reader = SwitchReader(plan, shells, programs, trimming)
-        return _prompt_until_it_ends(
-            supervisor, lambda started: prompt_on(reader, shells, started, commands, addresses)
-        )
+        rest = commands, addresses, note_asked
+        return _prompt_until_it_ends(supervisor, lambda started: prompt_on(reader, shells, started, *rest))
     except _RunIsOver:
         raise RunError(_IS_OVER) from None
 

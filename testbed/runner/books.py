@@ -46,12 +46,14 @@ def sid_books(fabric: FabricLike) -> dict[str, dict[str, dict[str, int]]]:
     return {node: {sid: counts._asdict() for sid, counts in sids.items()} for node, sids in fabric.sid_counts().items()}
 
 
-def frame_books(fabric: FabricLike) -> dict[str, Any]:
+def frame_books(fabric: FabricLike, asked: Mapping[str, int]) -> dict[str, Any]:
     """What the kernel counts by itself, for fabrics without the port program: `frames` per node and port, ICMPv6 per
-    node."""
+    node. `asked`: ICMPv6 packets of hosts that it does not count."""
     nodes = fabric.ip_counts()
     frames: dict[str, dict[str, Any]] = {node: {} for node in fabric.plan.node_names}
     for node, port, _, rx, *_ in fabric.sample_ports():
         frames[node][port] = {"rx_packets": rx, "multicast": nodes[node].multicast[port]}
     per_node = {name: {node: getattr(counts, name) for node, counts in nodes.items()} for name in PER_NODE}
+    for host, packets in asked.items():
+        per_node["icmp_out"][host] += packets
     return {"frames": frames, **per_node}

@@ -8,6 +8,7 @@ from typing import Any
 from mrc_testbed.testbed.errors import WorkloadError
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
+from mrc_testbed.testbed.rundir.asked import packets_asked
 from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
@@ -333,7 +334,7 @@ class Measurement:
         if self._fabric.options.port_program:
             counters["ports"] = port_books(self._fabric, queues)
         else:
-            counters.update(frame_books(self._fabric))
+            counters.update(frame_books(self._fabric, packets_asked(self._recorder.folder)))
         if updates:
             counters["bgp"] = updates
         if self._fabric.plan.by_usid:

@@ -71,6 +71,13 @@ class RunJob:
         return self.audience is not None and self.audience.interactive
 
 
+def as_built(scenario: Scenario, whole: Plan, job: JobPlan) -> Plan:
+    """The plan of a run: with routes between those hosts that need them."""
+    if scenario.fabric.routes is PathRoutes.ALL:
+        return whole
+    return whole.with_paths_between((qp.src, qp.dst) for qp in job.qps)
+
+
 class Phases:
     """One run. `run_all` executes the phases in order and records begin and result of each."""
 
@@ -84,9 +91,7 @@ class Phases:
         whole = job.scenario.plan()
         self._cold = [occurrence for occurrence in job.scenario.occurrences if occurrence.cold]
         self._job_plan: JobPlan = job.scenario.job.plan_job(whole)
-        self.plan: Plan = whole
-        if job.scenario.fabric.routes is PathRoutes.TALKING:
-            self.plan = whole.with_paths_between((qp.src, qp.dst) for qp in self._job_plan.qps)
+        self.plan: Plan = as_built(job.scenario, whole, self._job_plan)
         self._controller = Controller(job.scenario, self.plan, self._job_plan)
         self._probing = probing_of(job.scenario, self.plan, job.world.most_pps(job.scenario))
         tiers = len(whole.shape.family.tiers)

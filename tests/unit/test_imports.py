@@ -44,6 +44,7 @@ ORDER = (
         "testbed.switching",
         "testbed.switchview",
         "testbed.mapper",
+        "testbed.oam",
         "testbed.scenario.text",
         "testbed.transports",
         "testbed.fabric",

@@ -48,7 +48,7 @@ class Tree:
         time.sleep(5)
 
     def prompt(self) -> list[Failed]:
-        return running.prompt_beside(self.owner.pid, PLAN, ["h0 true"])
+        return running.prompt_beside(self.owner.pid, PLAN, lambda *_: None, ["h0 true"])
 
 
 @pytest.fixture
