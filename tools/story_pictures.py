@@ -287,6 +287,16 @@ def _sent_up(run: Run) -> float:
     return float((ports.last() - ports.first()).sum()) / run.scenario.jobs[0].entry.total_steps
 
 
+def _tiers(runs: Runs) -> list[Panel]:
+    """What all flows deliver while switches are dead, and half a round trip of two bytes."""
+    rates = [Series(cell, _delivered(run)) for cell, run in runs.items()]
+    bands = [*_bands(runs["three-tiers"], "t2"), *_bands(runs["two-tiers"])]
+    title = "A T2 (of three tiers), then a T1, then a T0 is dead for five seconds: goodput of all flows"
+    pings = [(number, (run.figure("latency.median").value or 0.0) * 1e3) for number, run in enumerate(runs.values())]
+    ping = Panel("A message of two bytes, one way", "", "ms", [Series("", pings, "bars")], categories=list(runs))
+    return [Panel(title, "time, s", "Mb/s", rates, bands), ping]
+
+
 def _beside_arithmetic(runs: Runs) -> list[Panel]:
     """Of each ratio what uplinks carry, and the slowest and the fastest flow, of line rate."""
     figures = ("slowest flow", "min"), ("mean", "mean"), ("fastest flow", "max")
@@ -340,6 +350,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
     "rails": _rails,
+    "three-tiers": _tiers,
     "oversubscribed": _beside_arithmetic,
     "wrong-hash": _uplink_loads,
     "pause-storm": _one_line_each("Steps of a job; from 5 s to 11 s eleven other hosts send to another one"),
