@@ -21,6 +21,7 @@ name: worlds
 fabric: {{planes: 1, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}}
 workload:
   - train: {{steps: STEPS, compute: 20ms, allreduce: 1MiB}}
+mapper: {{}}
 capture:
   - {{links: ["{NIC}", "{CORE}"], around: run}}
 """

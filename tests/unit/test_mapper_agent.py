@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from ipaddress import IPv6Address
 
 import pytest
 
+from mrc_testbed.hosts.self_probes import sequence_of
 from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.testbed.virtual.frames import Frames
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
 from mrc_testbed.topos.families.rail import Rail
@@ -137,3 +140,22 @@ def test_bad_requests_are_refused_and_change_nothing(changes: dict[str, object],
     assert message in answer["error"]
     assert stage.map("h0")["ok"]
     assert "there is an agent of the mapper already" in stage.map("h0")["error"]
+
+
+def test_frames_of_a_probe_list_what_is_left_of_its_way() -> None:
+    stage = AgentStage(Clos2(2, 2, 2))
+    h1 = stage.plan.host_by_name["h1"]
+    (route,) = [one for one in stage.routes["h1"] if one.switches == ("p0-t0-0", "p0-t1-0")]
+    seen: list[bytes] = []
+    for own in (own for ports in stage.plan.ports.values() for own, _ in ports):
+        port = stage.fabric._ports[own]
+        port.watch(lambda at, packet, _now: seen.append(Frames(stage.plan).leaving(at, packet)))
+    stage.map("h1", targets=[[route.plane, route.address]])
+    stage.run(PERIOD_NS)
+    outer = [str(IPv6Address(frame[38:54])) for frame in seen[:4]]
+    assert outer[0] == route.address == "fcbb:bb00:1000:2000:1000:d001::"
+    assert outer[1:] == ["fcbb:bb00:2000:1000:d001::", "fcbb:bb00:1000:d001::", "fcbb:bb00:d001::"]
+    for frame in seen[:4]:
+        assert {str(IPv6Address(frame[at : at + 16])) for at in (22, 62, 78)} == {h1.address}
+        assert (frame[20], frame[60], frame[94:98].hex()) == (41, 17, "12b812b8")
+        assert sequence_of(frame[102:]) == 0

@@ -126,3 +126,14 @@ def test_a_slow_machine_has_a_longer_period_and_the_run_says_so() -> None:
     assert stretched.period_ns == stretched.record()["probes"] * 1_000_000_000 // 80
     assert stretched.warning.startswith("mapper.period: 28 probes each 200ms are more than 2% of its packets")
     assert stretched.warning.endswith("it is 350ms instead")
+
+
+def test_a_denial_lasts_while_probes_are_lost_and_ends_when_they_come_back(tmp_path: Path) -> None:
+    text = FILE.partition("faults:")[0].replace("for: 21s", "for: 9s")
+    text = text.replace("{evidence: [probes]}", "{deny: lossy NIC links, hold: 3s}")
+    lossy = run(tmp_path, text + '  \nfaults: [{at: 1s, link-loss: "h2:p0-t0-0", loss: 30%, for: 5s, name: lossy}]\n')
+    decided = [line for line in said(lossy) if "loss" not in line]
+    assert [(line["op"], line["component"]) for line in decided] == [("deny", "h2:p0-t0-0"), ("allow", "h2:p0-t0-0")]
+    assert decided[-1]["why"] == "cleared"
+    heal_ns = next(line.t_ns for line in lossy.history if line.op == "heal" and line.type == "ok")
+    assert 0 < decided[-1]["t_ns"] - heal_ns < 10 * period_ns(lossy)
