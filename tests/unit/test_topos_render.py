@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.export import plan_as_dict
-from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.families.rail import Rail
+from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.render import drawing, svg, table
 from mrc_testbed.topos.routes import Routing
+from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
 
@@ -146,6 +150,15 @@ def test_svg_has_a_cable_for_every_link() -> None:
 def test_the_picture_in_the_docs_is_the_quickstart_fabric() -> None:
     picture = Path(__file__).parents[2] / "docs" / "fabric.svg"
     assert picture.read_text() == svg(QUICKSTART), "write docs/fabric.svg again"
+
+
+@pytest.mark.parametrize(
+    "family", [Clos2(2, 4, 4, (1, 1, 1, 0.5)), Clos3(2, 2, 2, 4, 2), Rail(4, 2, 2)], ids=lambda one: one.word
+)
+def test_the_pictures_of_families_in_the_docs_are_as_they_are_drawn(family: Family) -> None:
+    picture = Path(__file__).parents[2] / "docs/families" / f"{family.word}.svg"
+    drawn = svg(build_plan(Shape(1, family, 12_500_000, 40_000_000)), from_afar=True)
+    assert picture.read_text(encoding="utf-8") == drawn, f"write {picture} again"
 
 
 def test_a_plan_survives_json() -> None:
