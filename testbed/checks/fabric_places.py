@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from mrc_testbed.testbed.checks.route_times import RouteTimes
-from mrc_testbed.testbed.mapper.suspects import SuspectTable, alike
+from mrc_testbed.testbed.mapper.suspects import Direction, Suspect, SuspectTable, alike
 from mrc_testbed.topos.plan import Plan
+
+WAYS: tuple[Direction, ...] = ("up", "down")
 
 
 class FabricPlaces:
@@ -17,7 +19,7 @@ class FabricPlaces:
 
     def __init__(self, plan: Plan, table: SuspectTable, routes: RouteTimes) -> None:
         self._plan, self._table, self._routes = plan, table, routes
-        self._classes: dict[float, Mapping[str, frozenset[str]]] = {}
+        self._classes: dict[float, Mapping[tuple[str, Direction | None], frozenset[Suspect]]] = {}
 
     @cached_property
     def seen(self) -> frozenset[str]:
@@ -48,11 +50,19 @@ class FabricPlaces:
 
     def same(self, name: str, t_ns: float) -> frozenset[str]:
         """Names that mean the same, as far as anybody can know at this moment; itself among them."""
+        return frozenset(one.name for one in self._alike(name, None, t_ns) if one.direction is None) | {name}
+
+    def same_ways(self, name: str, t_ns: float) -> frozenset[tuple[str, Direction]]:
+        """Links, each in one direction, whose losses nobody can tell from those of this name, or of one direction of
+        it."""
+        members = (one for way in (None, *WAYS) for one in self._alike(name, way, t_ns))
+        return frozenset((one.name, one.direction) for one in members if one.direction)
+
+    def _alike(self, name: str, way: Direction | None, t_ns: float) -> frozenset[Suspect]:
         if t_ns not in self._classes:
             self._classes[t_ns] = {
-                suspect.name: frozenset(one.name for one in members if one.direction is None)
+                (suspect.name, suspect.direction): members
                 for members in alike(self._table, self._routes.at(t_ns))
                 for suspect in members
-                if suspect.direction is None
             }
-        return self._classes[t_ns].get(name, frozenset()) | {name}
+        return self._classes[t_ns].get((name, way), frozenset())

@@ -168,18 +168,24 @@ class _Scoring:
 
     # --- what was broken when ---
 
-    def _broken(self, t_ns: float, but: BrokenSpan | None = None) -> frozenset[str]:
-        """Links that were broken at this moment, or until just before."""
-        spans = (
-            span for span in self._spans if span is not but and span.begin_ns <= t_ns <= span.end_ns + self._grace_ns
-        )
-        return frozenset(link for span in spans for link in span.links)
+    def _on(self, t_ns: float, but: BrokenSpan | None = None) -> list[BrokenSpan]:
+        """What was broken at this moment, or until just before."""
+        return [one for one in self._spans if one is not but and one.begin_ns <= t_ns <= one.end_ns + self._grace_ns]
 
     def _meant(self, name: str, t_ns: float, but: BrokenSpan | None = None) -> frozenset[str]:
         """The links of what a name rightly names at this moment; none if it is wrong."""
-        broken = self._broken(t_ns, but)
+        on = self._on(t_ns, but)
+        broken = frozenset(link for span in on for link in span.links)
         right = (one for one in self._places.same(name, t_ns) if self._places.is_right(one, broken))
-        return frozenset(link for one in right for link in self._places.links(one))
+        one_way = (link for span in on for link in self._one_way(name, span, t_ns))
+        return frozenset((*(link for one in right for link in self._places.links(one)), *one_way))
+
+    def _one_way(self, name: str, span: BrokenSpan, t_ns: float) -> Iterator[str]:
+        """Links of what loses packets one way that nobody can tell from this name."""
+        if span.direction:
+            yield from (
+                link for link, way in self._places.same_ways(name, t_ns) if way == span.direction and link in span.links
+            )
 
     # --- accusations ---
 
@@ -237,6 +243,7 @@ class _Scoring:
 
     def _is_about(self, name: str, span: BrokenSpan, t_ns: float) -> bool:
         links = frozenset(link for one in self._places.same(name, t_ns) for link in self._places.links(one))
+        links |= frozenset(self._one_way(name, span, t_ns))
         return bool(links & span.links) and not self._meant(name, t_ns, but=span)
 
 

@@ -137,6 +137,27 @@ def test_links_that_no_packet_met_need_not_be_named() -> None:
     assert scored(both, says(11, LINK), places=places).recall == 1
 
 
+@pytest.mark.parametrize(
+    ("way", "named", "right"), [("up", 1, True), ("up", 2, False), ("down", 1, False), (None, 1, False)]
+)
+def test_one_way_of_a_link_is_like_the_other_way_of_the_next(way: Direction | None, named: int, right: bool) -> None:
+    """In a ring over three T0s what goes up from one is all that comes down to the next."""
+    plan = plan_of(1, 3, 1, 1)
+    table = SuspectTable(plan)
+    uplinks = [f"p0-t0-{number}:p0-t1-0" for number in range(3)]
+    ports = [f"h{number}:p0-t0-{number}" for number in range(3)]
+    ring = [(one, (one + 1) % 3) for one in range(3)]
+    ways = [table.crossed(f"h{a}", [ports[a], uplinks[a], uplinks[b], ports[b]]) for a, b in ring]
+    probes = [table.crossed(f"h{number}", [port, port]) for number, port in enumerate(ports)]
+    places = FabricPlaces(plan, table, route_times([*ways, *probes]))
+    found = scored(
+        [span(10, 20, uplinks[0], direction=way)], says(0), says(11, uplinks[named]), says(21), places=places
+    )
+    assert found.recall == right
+    assert found.falsely_accused == (not right)
+    assert [one.cleared_ns for one in found.faults] == [S if right else None]
+
+
 def test_a_link_that_was_broken_twice_is_located_twice() -> None:
     spans = [span(10, 20, LINK), span(40, 50, LINK, number=1)]
     found = scored(spans, says(12, LINK), says(21), says(43, LINK), says(50))
