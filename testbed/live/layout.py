@@ -38,7 +38,13 @@ _LIGHTS = {
     "unknown": ("dim", "machine not measured yet"),
     "virtual": ("dim", "virtual time"),
 }
-_TICKER = {"fault": ("fault", "fault"), "heal": ("heal", "heal"), "qp": ("QP", "bad"), "note": ("note", "")}
+_TICKER = {
+    "fault": ("fault", "fault"),
+    "heal": ("heal", "heal"),
+    "map": ("map", "skip"),
+    "qp": ("QP", "bad"),
+    "note": ("note", ""),
+}
 """First word and style of a line; lines about endpoints' reactions have no such word, and are indented."""
 
 

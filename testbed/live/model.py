@@ -8,6 +8,7 @@ from typing import Any
 
 from mrc_testbed.testbed.faults.schedule import Action
 from mrc_testbed.testbed.live import wording
+from mrc_testbed.testbed.live.accused import Accused
 from mrc_testbed.testbed.live.fabric import FabricState
 from mrc_testbed.testbed.live.flows import FlowRates
 from mrc_testbed.testbed.live.hosts import HostStates
@@ -19,6 +20,8 @@ from mrc_testbed.testbed.runner.events import (
     FaultDone,
     FlowsMoved,
     MachineSeen,
+    MapDecided,
+    MapSaid,
     Note,
     PhaseBegins,
     PortsSampled,
@@ -46,6 +49,7 @@ class LiveModel:
         self._work: Work | None = None
         self._steps: dict[str, StepsDone] = {}
         self._fabric = FabricState(plan)
+        self._accused = Accused()
         self._tiles = tiles_of(scenario, plan)
         self._hosts = HostStates(sorted(scenario.host_names, key=plan.node_names.index), plan.shape)
         self._flows = FlowRates(scenario)
@@ -78,7 +82,7 @@ class LiveModel:
                 self._phase, self._work = name, None
             case WorkloadBegins(start_ns):
                 self._begin(start_ns)
-            case FaultDone() | Note():
+            case FaultDone() | Note() | MapSaid() | MapDecided():
                 self._say(event)
             case MachineSeen(figures) if not self._virtual:
                 self._light = fidelity_light({**figures, **self._hosts.fidelity()}, self._scenario)
@@ -88,12 +92,17 @@ class LiveModel:
         self._hosts.begin()
         self._flows.begin(start_ns)
 
-    def _say(self, event: FaultDone | Note) -> None:
-        if isinstance(event, Note):
-            self._ticker.say(event.t_ns, event.kind, event.text)
-            return
-        self._fabric.fault(event.step)
-        self._ticker.say(event.t_ns, _FAULT_KINDS[event.step.action], event.text)
+    def _say(self, event: FaultDone | Note | MapSaid | MapDecided) -> None:
+        match event:
+            case Note():
+                kind = event.kind
+            case FaultDone():
+                self._fabric.fault(event.step)
+                kind = _FAULT_KINDS[event.step.action]
+            case _:
+                self._accused.take(event)
+                kind = "map"
+        self._ticker.say(event.t_ns, kind, event.text)
 
     def frame(self, now_ns: int) -> dict[str, Any]:
         """The content of a view, as JSON types (docs/architecture.md, "The live view")."""
@@ -107,6 +116,7 @@ class LiveModel:
             "flows": self._flows.rates(now_ns),
             "nodes": dict(self._fabric.nodes),
             "links": self._fabric.links(),
+            "accused": self._accused.parts(),
             "hosts": self._hosts.states(),
             "evs": self._tiles.counts(),
             "ticker": [

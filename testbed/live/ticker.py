@@ -17,7 +17,7 @@ _LONGEST_NS = 1_000_000_000
 
 
 class TickerLine(NamedTuple):
-    """Line number `n`; the first is 1. `kind`: fault, heal, ev, plane, port, qp or note."""
+    """Line number `n`; the first is 1. `kind`: fault, heal, map, ev, plane, port, qp or note."""
 
     n: int
     t_ns: int

@@ -16,6 +16,7 @@ from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.capture_facts import capture_line
 from mrc_testbed.testbed.report.hash_facts import hash_lines
 from mrc_testbed.testbed.report.healing_facts import HealingRow, healing_rows
+from mrc_testbed.testbed.report.map_facts import mapper_lines
 from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
 from mrc_testbed.testbed.report.trust import biases, short_lines
 
@@ -170,6 +171,8 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
     machine.append(facts.fidelity_line(verdict.fidelity), style="none")
     table = Table.grid(padding=(0, 2))
     for row in facts.job_facts(record):
+        table.add_row(*row)
+    for row in mapper_lines(record):
         table.add_row(*row)
     table.add_row("network", facts.network_line(record))
     for warning in record.environment.get("warnings") or ():

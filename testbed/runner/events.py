@@ -142,11 +142,11 @@ class MapSaid:
         match one.action:
             case MapAction.ACCUSE:
                 others = f", or {', '.join(one.alike)}" if one.alike else ""
-                return f"map: {what}{others} loses {one.loss:.0%} of its packets"
+                return f"{what}{others} loses {one.loss:.0%} of its packets"
             case MapAction.CLEAR:
-                return f"map: {what} is well again"
+                return f"{what} is well again"
             case MapAction.OVER:
-                return f"map: {what} lost packets, and is well again"
+                return f"{what} lost packets, and is well again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class MapDecided:
     def text(self) -> str:
         """One line of text that says it."""
         done = {"deny": "is denied", "allow": "is allowed again", "keep": "stays in use"}[self.op]
-        return f"map: {self.component} {done}{f': {self.why}' if self.why else ''}"
+        return f"{self.component} {done}{f': {self.why}' if self.why else ''}"
 
 
 @dataclass(frozen=True, slots=True)

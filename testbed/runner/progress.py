@@ -127,7 +127,7 @@ class PlainLines(Silent):
             case FaultDone():
                 self._print(f"{event.step.action.value:6} {event.text}")
             case Note() | MapSaid() | MapDecided():
-                self._print(event.text)
+                self._print(event.text if isinstance(event, Note) else f"map    {event.text}")
 
     def _is_time(self) -> bool:
         return time.monotonic() - self._last_line >= _LINE_EVERY_S

@@ -147,6 +147,9 @@
       mark(part.element, link.state);
     }
     for (const part of parts.values()) {
+      const said = next.accused[part.name];
+      part.element.classList.toggle("accused", Boolean(said));
+      part.element.classList.toggle("denied", Boolean(said && said.denied));
       if (part.kind === "switch") mark(part.element, next.nodes[part.name] || "");
     }
     for (const [name, host] of Object.entries(next.hosts)) {
@@ -173,8 +176,15 @@
   function state(name) {
     if (!frame) return "not known yet";
     const link = frame.links[name];
-    if (!link) return frame.nodes[name] || "up";
-    return `${link.state}, ${Live.percent(link.load[0])} away from the hosts, ${Live.percent(link.load[1])} towards them`;
+    if (!link) return `${frame.nodes[name] || "up"}${accused(name)}`;
+    return `${link.state}${accused(name)}, ${Live.percent(link.load[0])} away from the hosts, ${Live.percent(link.load[1])} towards them`;
+  }
+
+  /** What the mapper says of a part. */
+  function accused(name) {
+    const said = frame.accused[name];
+    if (!said) return "";
+    return `${said.loss ? `, accused of losing ${Live.percent(said.loss)}` : ""}${said.denied ? ", denied" : ""}`;
   }
 
   Live.drawing = { show, update, choose, state, chosen: () => chosen, onChoose: (listener) => listeners.push(listener) };

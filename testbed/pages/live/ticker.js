@@ -4,7 +4,7 @@
   const MOST = 50;
   const SIGNS = {
     fault: ["✖", "broken"], heal: ["✔", "mended"], ev: ["◆", "EVs"], plane: ["▭", "plane"], port: ["▫", "port"],
-    qp: ["⚠", "QP"], note: ["·", "note"],
+    map: ["◎", "mapper"], qp: ["⚠", "QP"], note: ["·", "note"],
   };
   let told = 0;
 

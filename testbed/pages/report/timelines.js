@@ -8,11 +8,12 @@ globalThis.Testbed ??= {};
   const NO_STALL = "No QP stood still for longer than 2 T, or 20 ms if that is longer.";
   // name, share of the row's height, pattern
   const STATES = {
-    G: ["GOOD: in use (port: up)", 0.16, null],
+    G: ["GOOD: in use (port: up; mapper: not accused)", 0.16, null],
     S: ["SKIP: rests after congestion (port: carrier, no answer yet)", 0.5, "M0 4L4 0"],
     M: ["to and fro between GOOD and SKIP", 0.35, "M0 4L4 0M0 0L4 4"],
     B: ["ASSUMED_BAD: given up (port: down)", 0.8, null],
     D: ["DENIED: may not be used", 0.8, "M2 0V4"],
+    A: ["accused by the mapper", 0.5, "M0 2H4M2 0V4"],
     P: ["QP: delivers, or has nothing to", 0.16, null],
     W: ["QP: stands still, with data to deliver", 0.8, "M0 2H4"],
   };
@@ -66,7 +67,7 @@ globalThis.Testbed ??= {};
     const short = Testbed.duration(timelines.grain);
     const grain = timelines.grain ? ` Stays in GOOD and SKIP of less than ${short} are drawn as one.` : "";
     const left = timelines.left_out ? ` ${timelines.left_out} rows with very many changes are left out.` : "";
-    const paths = rows - timelines.ports - timelines.stalls;
+    const paths = rows - timelines.mapped - timelines.ports - timelines.stalls;
     const changed = `${paths} of ${timelines.all} paths left GOOD: sender, peer, ${timelines.named} of each.`;
     const ports = timelines.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
     const ours = paths ? changed : `All ${timelines.all} paths stayed GOOD.`;

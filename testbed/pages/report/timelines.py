@@ -13,6 +13,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import Interval, NoData, outages
 from mrc_testbed.testbed.pages.report.clock import Clock
+from mrc_testbed.testbed.pages.report.mapped import MAPPED, mapped_timelines
 from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded
 from mrc_testbed.testbed.scenario.model.evs import ev_ids
 from mrc_testbed.topos.nodes import Host
@@ -40,14 +41,16 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     after it.
 
     Only paths that ever left GOOD have a row, and QPs that ever stood still. `all`: how many paths there are, None for
-    a transport that has none to choose; `named`: what a path's row names behind the hosts; `ports`, `stalls`: how many
-    of the rows are those of NIC ports and of QPs. `left_out`: rows that were too many.
+    a transport that has none to choose; `named`: what a path's row names behind the hosts; `mapped`, `ports`, `stalls`:
+    how many of the rows are those of parts that the mapper accused, of NIC ports and of QPs. `left_out`: rows that were
+    too many.
     """
     by_path: dict[PathKey, list[EvChange]] = {path: [] for path in record.rests}
     for change in record.ev_changes:
         by_path.setdefault(PathKey(change.host, change.peer, change.plane, change.uplink), []).append(change)
     causes = _causes(record)
-    groups: dict[str, list[Timeline]] = {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
+    groups: dict[str, list[Timeline]] = {MAPPED: mapped_timelines(record, clock)}
+    groups |= {name: [] for name in (*_fault_names(record), NO_FAULT, DENIED_ONLY)}
     for path in sorted(by_path, key=lambda path: (path[2:], path[:2])):
         changes = by_path[path]
         line = _timeline(_path_label(record, path), changes, record.rests.get(path, PathRests()), clock)
@@ -62,6 +65,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
         "left_out": left_out,
         "all": _path_count(record) if record.scenario.transport.has_paths else None,
         "named": _named(record),
+        "mapped": len(kept[MAPPED]),
         "ports": len(kept[PORTS]),
         "stalls": len(kept[STALLS]),
     }
