@@ -61,16 +61,16 @@ class MapPolicy:
 
     def paths(self, change: MapChange) -> frozenset[TalkingPath]:
         """The paths that cross the accused, and all that cannot be told from it."""
-        return frozenset(set.intersection(*(self._over(name) for name in (change.name, *change.alike))))
+        return frozenset(set.intersection(*(self.over(name) for name in (change.name, *change.alike))))
 
-    def _over(self, name: str) -> set[TalkingPath]:
+    def over(self, name: str) -> set[TalkingPath]:
         """Those over a link, or over a node."""
         links = [name] if name in self._plan.link_by_name else [link.name for link in self._plan.links_of(name)]
         return set[TalkingPath]().union(*(self._crossing.get(link, ()) for link in links))
 
     def left_without(self, paths: frozenset[TalkingPath], accused: Iterable[MapChange]) -> str:
         """Sender and receiver, in words, that would have no path left that works; empty if all have one."""
-        dead = (self._over(one.name) for one in accused if one.loss >= DEAD)
+        dead = (self.over(one.name) for one in accused if one.loss >= DEAD)
         gone = paths.union(*self.denied.values(), *dead)
         for sender, receiver in sorted({(sender, receiver) for sender, receiver, _ in paths}):
             if gone.issuperset(self._between[sender, receiver]):

@@ -13,6 +13,7 @@ from mrc_testbed.testbed.rundir.lines import HistoryFields, step_fields
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import ROUTES, SAMPLES, RouteSample, Sample
 from mrc_testbed.testbed.runner.books import frame_books, port_books, sid_books
+from mrc_testbed.testbed.runner.controller import CentralController
 from mrc_testbed.testbed.runner.events import (
     DaemonEvent,
     FaultDone,
@@ -92,6 +93,7 @@ class Measurement:
         self.programs: RunningPrograms | None = None
         """Those of the user; the workload lasts until they have ended, too."""
         self.mapper: LiveMapper | None = None
+        self.controller: CentralController | None = None
         self._watch = watch_for(scenario, recorder, progress)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[OccurrenceKey] = set()
@@ -144,6 +146,8 @@ class Measurement:
         self._loop.every(self._least_ns(_SAMPLE_NS), self._sample, start_ns)
         if self.mapper:
             self.mapper.start(start_ns)
+        if self.controller:
+            self._loop.at(start_ns, self.controller.start)
         look_ns = self._least_ns(_LOOK_NS)
         self._loop.every(look_ns, self._look_at_machine, start_ns + look_ns)
         finished = self._loop.run_until(self._is_over, self._give_up_ns)
@@ -153,6 +157,8 @@ class Measurement:
         self._start_ns = 0  # later fault steps find the workload finished
         if self.mapper:
             self.mapper.stop()
+        if self.controller:
+            self.controller.stop()
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
         if not finished:
@@ -233,6 +239,8 @@ class Measurement:
             self._cut_ports.update((end.node, end.name) for link in cut for end in (link.near, link.far))
         self._recorded(record, lambda: self._injector.do(step))
         self._progress.publish(FaultDone(step, t_ns))
+        if self.controller and step.effect is Effect.PORTS:
+            self.controller.heard(step.occurrence.links, up=step.action is Action.HEAL)
         if step.action is Action.HEAL and step.effect.in_fabric:
             self._recorded({**record, "op": "read-back"}, lambda: self._injector.read_back(step))
 

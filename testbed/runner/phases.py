@@ -22,6 +22,7 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
+from mrc_testbed.testbed.runner.controller import CentralController
 from mrc_testbed.testbed.runner.denylist import Controller
 from mrc_testbed.testbed.runner.endpoints import Endpoints
 from mrc_testbed.testbed.runner.events import PhaseBegins
@@ -207,6 +208,12 @@ class Phases:
             self._measurement.mapper = LiveMapper(
                 *(scenario, scenario.mapper, self.plan, self._controller.pairs),
                 self._probing.period_ns if self._probing else None,
+                *(self._loop, recorder, self._progress.publish),
+                lambda command, rows: self._controller.tell(self._team, command, rows),
+            )
+        if scenario.controller:
+            self._measurement.controller = CentralController(
+                *(scenario.controller.after_ns, self.plan, self._controller.pairs),
                 *(self._loop, recorder, self._progress.publish),
                 lambda command, rows: self._controller.tell(self._team, command, rows),
             )

@@ -304,6 +304,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "queue": _words,
         "rewrite_length": lambda sketch, _: sketch.kernel or sketch.often(0.5),
     },
+    "controller": {"after": _of("never", "20ms", "300ms")},
     "mapper": {
         "period": _of("10 rtt", "5 rtt", "40 rtt"),
         "owners": _of(1, 2),

@@ -10,6 +10,7 @@ from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.scenario import Cell, load_cells, load_scenario_text
 from mrc_testbed.testbed.scenario.load.effective import plain_text
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
+from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
@@ -90,6 +91,8 @@ def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if sketch.often(0.2) and not _denies(data):
         found["mapper"] = mapping(sketch, "mapper", MapperSettings)
+    elif sketch.often(0.1) and not _denies(data) and sketch.transport == "mrc":
+        found["controller"] = mapping(sketch, "controller", ControllerSettings)
     sketch.shown = len(data["expect"])
     cells = _cells(sketch, data) if sketch.often(0.1) else {}
     several = "variants" in cells  # what the paper has beside a variant is said of those that there are
@@ -126,9 +129,24 @@ COMPOSED = {
         "here",
     ),
     **dict.fromkeys(
-        ("roce", "tcp", "ecmp", "bgp", "virtual", "paper", "matrix", "variants", "variant", "cases", "case", "judge"),
+        (
+            "controller",
+            "roce",
+            "tcp",
+            "ecmp",
+            "bgp",
+            "virtual",
+            "paper",
+            "matrix",
+            "variants",
+            "variant",
+            "cases",
+            "case",
+            "judge",
+        ),
         "here",
     ),
+    "controller": "here",
     **dict.fromkeys(LISTS, "parts.py"),
     "plugins": "left out: what a plugin adds is drawn by no table of the language",
 }

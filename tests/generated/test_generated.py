@@ -17,6 +17,7 @@ from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture
+from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS
@@ -43,6 +44,7 @@ SECTIONS: dict[str, list[type[Model]]] = {
     "switch": [SwitchPorts],
     "endpoint": [EndpointSettings],
     "trimming": [TrimSettings],
+    "controller": [ControllerSettings],
     "mapper": [MapperSettings],
     "denial": [Denial],
     "roce": [RoceSettings],

@@ -17,6 +17,8 @@ from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Fault, Occurren
 from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture, LinkCapture, settle
+from mrc_testbed.testbed.scenario.model.controller import EXAMPLE as CONTROLLER_EXAMPLE
+from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.expectations import ExpectLine, LinesOfCells
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
@@ -137,6 +139,11 @@ class Scenario(Model):
     )
     mapper: Annotated[MapperSettings | None, given(MAPPER_EXAMPLE)] = Field(
         default=None, description="who looks from above for what is broken", examples=[MAPPER_EXAMPLE]
+    )
+    controller: Annotated[ControllerSettings | None, given(CONTROLLER_EXAMPLE)] = Field(
+        default=None,
+        description="a central authority that denies paths over links without carrier",
+        examples=[CONTROLLER_EXAMPLE],
     )
     workload: Annotated[tuple[WorkloadItem, ...], AfterValidator(some_work)] = Field(
         description="what the hosts do",

@@ -1,9 +1,9 @@
-"""Rules about `mapper`: its probes must come back within a period, what it denies must leave hosts a path, and nobody
-else may deny beside it."""
+"""Rules about `mapper` and `controller`: probes must come back within a period, what is denied must leave hosts a path,
+and nobody else may deny beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
 from mrc_testbed.testbed.scenario.model.mapper import LEAST_RTTS, TIMEOUT_RTTS, MapperSettings
@@ -13,21 +13,31 @@ from mrc_testbed.testbed.scenario.text.units import format_duration
 
 
 def mapper_mistakes(file: Readable) -> Iterator[Mistake]:
-    """Of a file with a mapper."""
-    mapper = file.scenario.mapper
-    if mapper is None:
+    """Of a file with a mapper or a controller."""
+    mapper, controller = file.scenario.mapper, file.scenario.controller
+    if mapper is not None:
+        yield from _probing_mistakes(file, mapper)
+    if mapper is not None and mapper.acts:
+        beside = ["the controller"] if controller else []
+        yield from _wrong_denier(file, ("mapper", "deny"), "write `deny: nothing`", beside)
+    if controller is None:
         return
-    yield from _probing_mistakes(file, mapper)
-    if not mapper.acts:
-        return
-    where = ("mapper", "deny")
-    if file.whole_fabric and file.scenario.fabric.planes == 1:
-        yield Mistake(where, "would leave hosts no path, with one plane; write `deny: nothing`, or more planes")
-    beside = ["endpoint.denylist"] if file.scenario.endpoint.denylist else []
-    beside += [f"the fault {fault.name}" for fault in file.faults.values() if isinstance(fault, Deny)]
-    if beside:
-        why = f"{beside[0]} denies paths too, which the mapper might allow again"
-        yield Mistake(where, f"{why}; leave it out, or write `deny: nothing`")
+    yield from _wrong_denier(file, ("controller",), "remove this key")
+    if not file.scenario.transport.names_paths:
+        why = f"hosts choose no paths over {file.scenario.transport}, so there is nothing to deny"
+        yield Mistake(("controller",), f"{why}; write `transport: mrc`, or remove this key")
+
+
+def _wrong_denier(
+    file: Readable, where: tuple[str, ...], instead: str, beside: Iterable[str] = ()
+) -> Iterator[Mistake]:
+    if file.whole_fabric and file.scenario.fabric.planes == 1 and where[0] == "mapper":
+        yield Mistake(where, f"would leave hosts no path, with one plane; {instead}, or more planes")
+    others = [*beside, *(["endpoint.denylist"] if file.scenario.endpoint.denylist else ())]
+    others += [f"the fault {fault.name}" for fault in file.faults.values() if isinstance(fault, Deny)]
+    if others:
+        why = f"{others[0]} denies paths too, which the {where[0]} might allow again"
+        yield Mistake(where, f"{why}; leave it out, or {instead}")
 
 
 def _probing_mistakes(file: Readable, mapper: MapperSettings) -> Iterator[Mistake]:
