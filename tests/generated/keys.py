@@ -255,6 +255,7 @@ def _often(sketch: Sketch, _: FieldInfo) -> str:
 
 KEYS: Mapping[str, Mapping[str, Draw]] = {
     "fabric": {
+        "oam": _words,
         "planes": _fixed("planes"),
         "t0_groups": _fixed("groups"),
         "t1": _fixed("t1"),
@@ -307,7 +308,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     "controller": {"after": _of("never", "20ms", "300ms")},
     "mapper": {
         "period": _of("10 rtt", "5 rtt", "40 rtt"),
-        "owners": _of(1, 2),
+        "owners": lambda sketch, _: sketch.one([1, sketch.hosts_per_t0]),
         "evidence": _of(["endpoints"], ["probes"], ["endpoints", "probes"]),
         "deny": _of("nothing", "lossy NIC links", "NIC links", "all"),
         "above": _of("1%", "5%"),

@@ -89,7 +89,7 @@ def _scales(sketch: Sketch) -> list[Any]:
 def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """What is about the file as a whole: its paper, its cells."""
     found: dict[str, Any] = {}
-    if sketch.often(0.2) and not _denies(data):
+    if sketch.often(0.2) and sketch.rtt_ns and not _denies(data):  # a mapper's period is in round trips
         found["mapper"] = mapping(sketch, "mapper", MapperSettings)
     elif sketch.often(0.1) and not _denies(data) and sketch.transport == "mrc":
         found["controller"] = mapping(sketch, "controller", ControllerSettings)
