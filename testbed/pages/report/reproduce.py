@@ -10,6 +10,7 @@ from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.capture_facts import capture_line
 from mrc_testbed.testbed.report.hash_facts import hash_lines
 from mrc_testbed.testbed.report.listing import size_words
+from mrc_testbed.testbed.report.map_facts import mapper_lines
 from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
@@ -29,6 +30,7 @@ def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
         ("network", facts.network_line(record)),
         *([("without root", rootless)] if rootless else []),
         ("endpoint", facts.endpoint_line(record)),
+        *mapper_lines(record),
         *hash_lines(record),
         *packet_lines(record),
         *refused_lines(record),
