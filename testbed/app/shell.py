@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mrc_testbed.testbed.app.standby import Standby, data_addresses
-from mrc_testbed.testbed.errors import ExitCode, TestbedError, UsageError
+from mrc_testbed.testbed.errors import ExitCode, TestbedError
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.prompt import Failed
 from mrc_testbed.testbed.fabric.sandbox import run_isolated
@@ -17,7 +17,6 @@ from mrc_testbed.testbed.report.console import open_console
 from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 from mrc_testbed.testbed.runner.options import fabric_options, require_limits
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.terminal import say
 from mrc_testbed.topos.plan import Plan
 
@@ -25,10 +24,8 @@ from mrc_testbed.topos.plan import Plan
 def open_shell(scenario: Scenario, commands: Sequence[str] = ()) -> int:
     """Build, verify, prompt or run single commands, take down. Returns the exit code.
 
-    Raises MissingCapability, and UsageError for virtual time, before anything is built.
+    Raises MissingCapability before anything is built.
     """
-    if scenario.world is WorldKind.VIRTUAL:
-        raise UsageError(f"{scenario.name} is in virtual time, which has no nodes to enter: add `--set world=kernel`")
     require_limits(scenario)
     found = capabilities.probe()
     capabilities.require(found)

@@ -46,17 +46,23 @@ def shell(scenario: ScenarioFile, set_: Set = None, command: _Commands = None) -
     Commands may also be piped in. With -c all of them run, and the exit status is that of the first that fails.
     """
     run_what_scenarios_name()
+    from mrc_testbed.testbed.inputs import STANDARD_STREAM
+    from mrc_testbed.testbed.scenario import load_scenario
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
+
+    if scenario == STANDARD_STREAM and not command:
+        raise UsageError("shell -: standard input is for what you type; name a file, or give commands with -c")
+    loaded = load_scenario(scenario, set_ or [], judged=False)
+    if loaded.world is WorldKind.VIRTUAL:
+        from mrc_testbed.testbed.app.virtual_shell import open_virtual_shell
+
+        raise typer.Exit(open_virtual_shell(loaded, command or []))
     from mrc_testbed.testbed.fabric.capabilities import LINUX, require
 
     require([LINUX])
     from mrc_testbed.testbed.app.shell import open_shell
-    from mrc_testbed.testbed.inputs import STANDARD_STREAM
-    from mrc_testbed.testbed.scenario import load_scenario
 
-    if scenario == STANDARD_STREAM and not command:
-        raise UsageError("shell -: standard input is for what you type; name a file, or give commands with -c")
-
-    raise typer.Exit(open_shell(load_scenario(scenario, set_ or [], judged=False), command or []))
+    raise typer.Exit(open_shell(loaded, command or []))
 
 
 _GoingOn = Annotated[

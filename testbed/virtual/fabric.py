@@ -77,8 +77,8 @@ class VirtualFabric:
         self.pause_rules = None if options.pause is None else pause_rules(plan, options.pause, plan.shape.port_rate_bps)
         """Of ports with the port rate, where they pause each other."""
         self._ports = _make_ports(plan, options, self._headers, scheduler, seed)
-        topology = Topology(plan, self._ports)
-        self._ways = self._make_ways(topology, seed)
+        self.topology = Topology(plan, self._ports)
+        self._ways = self._make_ways(self.topology, seed)
         self._rules = RuleTable(_Slots(self._ports))
         self._rates_bps: dict[str, int] = {}
         self._flaws: dict[str, LevelFlaws] = {}

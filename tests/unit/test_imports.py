@@ -356,11 +356,18 @@ def test_the_mapper_knows_the_plan_of_a_fabric_and_nothing_else() -> None:
 
 
 def test_the_virtual_world_has_no_machine_and_a_chance_of_its_own() -> None:
-    known = ("topos", "hosts", "testbed.errors", "testbed.switching", "testbed.virtual")
+    known = ("topos", "hosts", "testbed.errors", "testbed.oam", "testbed.switching", "testbed.virtual")
     pure = STDLIB - MACHINE | {"random"}
     assert not breaches(
         "testbed/virtual",
         lambda name: not any(within(name, room) for room in known) and top(name) not in pure,
+    )
+
+
+def test_what_is_asked_of_switches_touches_no_machine() -> None:
+    known, pure = ("topos", "testbed.errors", "testbed.oam"), STDLIB - MACHINE
+    assert not breaches(
+        "testbed/oam", lambda name: not any(within(name, room) for room in known) and top(name) not in pure
     )
 
 

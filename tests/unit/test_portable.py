@@ -46,6 +46,7 @@ OF_THE_KERNEL = {
                 "overlay",
                 "path_order",
                 "port_program",
+                "prober",
                 "prompt",
                 "switch_reading",
             ),
@@ -90,6 +91,7 @@ COMMANDS = {
     "run quickstart": (4, "or `--virtual`, which needs neither Linux nor root"),
     "doctor": (4, "No fabric can be built here: Linux missing."),
     "shell quickstart": (4, "Linux is missing"),
+    "shell quickstart --set world=virtual -c 'h0 trace h5'": (0, "4  h5"),
 }
 """Commands, with the exit status of each and a part of what it prints."""
 

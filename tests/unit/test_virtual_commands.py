@@ -9,7 +9,7 @@ import pytest
 
 from mrc_testbed.testbed.app.attach import attach
 from mrc_testbed.testbed.app.pack import load_pack
-from mrc_testbed.testbed.app.shell import open_shell
+from mrc_testbed.testbed.app.virtual_shell import open_virtual_shell
 from mrc_testbed.testbed.commands.validate import _tell
 from mrc_testbed.testbed.compare.groups import grouped
 from mrc_testbed.testbed.compare.runs import load_runs
@@ -26,9 +26,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder_of(run(tmp_path_factory.mktemp("virtual")))
 
 
-def test_a_prompt_in_virtual_time_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="no nodes to enter: add `--set world=kernel`"):
-        open_shell(load_scenario(SMALL, ["world=virtual"]))
+def test_a_prompt_in_virtual_time_asks_switches_and_has_no_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = load_scenario(SMALL, ["world=virtual"])
+    commands = ["h0 ping p0-t1-1", "link p0-t0-0 p0-t1-1 down", "h0 ping p0-t1-1", "link p0-t0-0 p0-t1-1 up"]
+    more = ["switch p0-t1-1 stop", "switch p0-t1-1 start", "h0 trace h1", "h0 ls", "link h0 h1 up", "switch h0 stop"]
+    assert open_virtual_shell(scenario, [*commands, *more]) == 1
+    said = capsys.readouterr()
+    first, second = (line for line in said.out.splitlines() if line.startswith("p0-t1-1"))
+    assert ("  3 of 3  " in first, second.endswith("  0 of 3")) == (True, True)
+    assert "\n2  h1  " in said.out
+    assert [line.split(": ")[1] for line in said.err.splitlines()] == [
+        *("h0 ping p0-t1-1", "h0 ls", "link h0 h1 up", "switch h0 stop"),
+    ]
+
+
+def test_a_prompt_in_a_virtual_run_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match=f"no nodes to enter; `mrc-testbed replay {folder.name} --kernel`"):
         attach(folder, folder.parent)
 
