@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from mrc_testbed.testbed.scenario.model.captures import LARGEST_SNAP_BYTES, LEAST_MOST_BYTES, LEAST_SNAP_BYTES
+from mrc_testbed.testbed.scenario.model.families import FLAT, keys_of
 from mrc_testbed.testbed.scenario.model.step_models import StepItem, StepPart
 from mrc_testbed.testbed.scenario.model.switch_ports import USES, SwitchPorts
 from mrc_testbed.testbed.scenario.text.denylist import Denial
@@ -19,6 +20,7 @@ from mrc_testbed.testbed.scenario.text.fields import COLD_START, Model
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.testbed.transports.base import Chooser
 from tests.generated.sketch import MS, Sketch
+from tests.generated.wiring import written_keys
 
 Draw = Callable[[Sketch, FieldInfo], Any]
 """A value as YAML has it; None: the key is left out."""
@@ -118,6 +120,11 @@ def _message(sketch: Sketch, _: FieldInfo) -> str:
 # --- fabric and endpoints
 
 
+def _of_fabric(key: str) -> Draw:
+    """A key of the family that stands in `fabric` itself."""
+    return lambda sketch, _: written_keys(sketch.family).get(key) if sketch.flat else None
+
+
 def _levels(sketch: Sketch, _: FieldInfo) -> Any:
     """A word, or levels in order."""
     if sketch.often(0.4):
@@ -132,9 +139,9 @@ def _denylist(sketch: Sketch, _: FieldInfo) -> Any:
 
 
 def denied_path(sketch: Sketch) -> str:
-    """A plane or an uplink."""
+    """A plane, or a switch above the T0s."""
     planes = [f"p{plane}" for plane in range(sketch.planes)]
-    return sketch.one([*planes, *(switch.name for switch in sketch.plan.switches if switch.tier == 1)])
+    return sketch.one([*planes, *(switch.name for switch in sketch.plan.switches if switch.tier)])
 
 
 def _some_hosts(sketch: Sketch, _: FieldInfo) -> Any:
@@ -257,11 +264,8 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     "fabric": {
         "oam": _words,
         "planes": _fixed("planes"),
-        "t0_groups": _fixed("groups"),
-        "t1": _fixed("t1"),
-        "hosts_per_t0": _fixed("hosts_per_t0"),
-        "t1_speed": lambda sketch, _: None,
-        "family": lambda sketch, _: None,
+        **{key: _of_fabric(key) for key in keys_of(FLAT)},
+        "family": lambda sketch, _: None if sketch.flat else {sketch.family.word: written_keys(sketch.family)},
         "port_rate": lambda sketch, _: f"{sketch.rate_bps // 1000}kbit",
         "rtt": lambda sketch, _: f"{sketch.rtt_ns // 1000}us",
         "switch": _levels,
@@ -307,8 +311,10 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
     },
     "controller": {"after": _of("never", "20ms", "300ms")},
     "mapper": {
-        "period": _of("10 rtt", "5 rtt", "40 rtt"),
-        "owners": lambda sketch, _: sketch.one([1, sketch.hosts_per_t0]),
+        "period": lambda sketch, _: (
+            sketch.one(["10 rtt", "5 rtt", "40 rtt"]) if sketch.rtt_ns else sketch.time(100 * MS, 500 * MS)
+        ),
+        "owners": _of(1, 2),
         "evidence": _of(["endpoints"], ["probes"], ["endpoints", "probes"]),
         "deny": _of("nothing", "lossy NIC links", "NIC links", "all"),
         "above": _of("1%", "5%"),

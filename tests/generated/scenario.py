@@ -13,6 +13,7 @@ from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
+from mrc_testbed.testbed.scenario.model.families import FLAT, keys_of
 from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
@@ -26,8 +27,9 @@ from tests.generated.sketch import Sketch
 
 LISTS = ("faults", "capture", "expect")
 """Of these a draw that the language refuses is left out: whether a path may be denied depends on all others."""
-GROUPS = ("roce",)
-"""Of these keys that the language refuses are left out: whether ports can fail over depends on the fabric."""
+GROUPS = ("roce", "mapper")
+"""Of these keys that the language refuses are left out: whether ports can fail over, and how many hosts below a T0 can
+look after it, depends on the fabric."""
 _TIMES = 8
 
 
@@ -57,7 +59,7 @@ def cells_of(text: str, file: Path) -> tuple[Cell, ...]:
 
 def _sections(sketch: Sketch) -> dict[str, Any]:
     """Fabric, transport, and the settings of all of them."""
-    sizes = ("planes", "t0_groups", "t1", "hosts_per_t0", "port_rate", "rtt")
+    sizes = ("planes", *keys_of(FLAT), "family", "port_rate", "rtt")
     found: dict[str, Any] = {"fabric": mapping(sketch, "fabric", FabricSettings, always=sizes)}
     if sketch.transport != "mrc" or sketch.often(0.3):
         found["transport"] = sketch.transport
@@ -89,8 +91,9 @@ def _scales(sketch: Sketch) -> list[Any]:
 def _beside(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """What is about the file as a whole: its paper, its cells."""
     found: dict[str, Any] = {}
-    if sketch.often(0.2) and sketch.rtt_ns and not _denies(data):  # a mapper's period is in round trips
-        found["mapper"] = mapping(sketch, "mapper", MapperSettings)
+    if sketch.often(0.2) and not _denies(data):
+        # Without a round trip there is no usual period.
+        found["mapper"] = mapping(sketch, "mapper", MapperSettings, always=() if sketch.rtt_ns else ("period",))
     elif sketch.often(0.1) and not _denies(data) and sketch.transport == "mrc":
         found["controller"] = mapping(sketch, "controller", ControllerSettings)
     sketch.shown = len(data["expect"])
@@ -112,11 +115,15 @@ def _denies(data: dict[str, Any]) -> bool:
 
 def _cells(sketch: Sketch, data: dict[str, Any]) -> dict[str, Any]:
     """A few of them: each is run."""
+    found: dict[str, Any]
     if sketch.often(0.3):
         return {"matrix": {"endpoint.mpr": [sketch.dice.randint(2, 9), 16]}}
+    if sketch.often(0.2):
+        found = {"cases": {"usual": {}, "other": {"endpoint.trim_nack": False}}}
+        return found if sketch.often(0.8) else {"case": "usual"}
     of_mrc = {"routing", "congestion_control", "ev_selection"} & {*data, *data.get("endpoint", {})}
     other = {"transport": "roce"} if not of_mrc and sketch.often(0.5) else {"endpoint.trim_nack": False}
-    found: dict[str, Any] = {"variants": {"usual": {}, "other": other}}
+    found = {"variants": {"usual": {}, "other": other}}
     if sketch.often(0.5):
         found["judge"] = [sketch.one(["usual", "other", sketch.transport])]
     return found if sketch.often(0.8) else {"variant": "usual", "judge": ["usual"]}
@@ -186,4 +193,4 @@ def _without(data: dict[str, Any], error: ScenarioError, lists: tuple[str, ...])
     return data | kept
 
 
-_OF_CELLS = ("matrix", "variants", "variant", "judge", "paper")
+_OF_CELLS = ("matrix", "variants", "variant", "cases", "case", "judge", "paper")

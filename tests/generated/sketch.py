@@ -7,13 +7,14 @@ from functools import cached_property
 from random import Random
 from typing import TypeVar
 
+from mrc_testbed.testbed.scenario.model.families import FLAT
 from mrc_testbed.testbed.scenario.text.fields import PAYLOADS
 from mrc_testbed.testbed.transports.base import FabricLayout, Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
-from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
-from mrc_testbed.topos.shape import MIN_RATE_BPS
+from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from tests.generated.wiring import drawn_family
 
 T = TypeVar("T")
 MS = 1_000_000
@@ -27,7 +28,8 @@ _HEADERS = 142
 
 
 class Sketch:
-    """Of one seed. `dice` is the only chance. `taken`: hosts that have a job of steps, `pairs`: that have a flow."""
+    """Of one seed. `dice` is the only chance. `taken`: hosts that have a job of steps, `pairs`: that have a flow.
+    `flat`: the keys of the family stand in `fabric` itself."""
 
     def __init__(self, seed: int, kernel: bool) -> None:
         self.kernel = kernel
@@ -36,9 +38,9 @@ class Sketch:
         self.has_flows = self.often(0.4)
         self.payload = 4096 if kernel or self.often(0.6) else self.one(PAYLOADS)
         self.rtt_ns = self.one(_RTTS_NS)
-        self.groups = self.one([1, 2, 2, 2, 3])
-        self.planes, self.hosts_per_t0 = self.one([1, 2, 2, 3, 4]), self.dice.randint(2 if self.groups == 1 else 1, 3)
-        self.t1 = self.dice.randint(0 if self.groups == 1 else 1, 4)
+        self.planes = self.one([1, 2, 2, 3, 4])
+        self.family = drawn_family(self.dice)
+        self.flat = isinstance(self.family, FLAT) and not self.often(0.1)
         self.rate_bps = self._rate_bps()
         self.estimate_ns = 0
         self.taken: set[str] = set()
@@ -58,7 +60,8 @@ class Sketch:
         if self.has_flows:
             bits = 8 * PACKETS * (self.payload + _HEADERS)
             rate = min(rate, bits * 10**9 // (self.planes * len(self.hosts) * self.least_for_ns))
-        return max(rate // 1000 * 1000, MIN_RATE_BPS)
+        slowest = min((cable.share for cable in self.family.cables()), default=1)
+        return max(rate // 1000 * 1000, round(MIN_RATE_BPS / slowest))
 
     @property
     def least_for_ns(self) -> int:
@@ -68,7 +71,7 @@ class Sketch:
     @property
     def hosts(self) -> list[str]:
         """All names."""
-        return [host_name(number) for number in range(self.groups * self.hosts_per_t0)]
+        return [host_name(number) for number in range(self.family.hosts)]
 
     @property
     def free_hosts(self) -> list[str]:
@@ -78,7 +81,7 @@ class Sketch:
     @cached_property
     def plan(self) -> Plan:
         """As written."""
-        return build_plan(clos2_shape(self.planes, self.groups, self.t1, self.hosts_per_t0, self.rate_bps, self.rtt_ns))
+        return build_plan(Shape(self.planes, self.family, self.rate_bps, self.rtt_ns))
 
     @property
     def spoken(self) -> Transport:

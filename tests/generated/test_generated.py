@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -34,10 +37,13 @@ from mrc_testbed.testbed.scenario.text.fields import Model
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 from mrc_testbed.testbed.transports.roce import RoceSettings
 from mrc_testbed.testbed.transports.tcp import TcpSettings
+from mrc_testbed.topos.families.clos2 import Clos2
+from mrc_testbed.topos.families.registry import FAMILIES
 from tests.generated.__main__ import FAILED, try_seed
 from tests.generated.keys import KEYS
 from tests.generated.parts import ENDS
 from tests.generated.scenario import COMPOSED, scenario_text
+from tests.generated.wiring import drawn_family, written_keys
 
 SECTIONS: dict[str, list[type[Model]]] = {
     "fabric": [FabricSettings],
@@ -87,6 +93,11 @@ def drawn() -> list[dict]:
     return [parse_source(scenario_text(seed), "generated").data for seed in SAMPLE]
 
 
+def more() -> Iterator[dict]:
+    """A few more seeds where the sample lacks something: each change of the language draws other ones."""
+    return (parse_source(scenario_text(seed), "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
+
+
 def words_in(value: object) -> Iterator[str]:
     """All keys, at any depth."""
     if isinstance(value, dict):
@@ -97,17 +108,31 @@ def words_in(value: object) -> Iterator[str]:
 
 @pytest.mark.nightly
 def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
-    seen = set(words_in(drawn))
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
-    assert wanted - seen <= {"plugins", "connections", "use", "family", "t1_speed"}  # of one family, at full speed
+    lacking = wanted - {"plugins", "programs", "connections", "use"}
+    for data in itertools.chain(drawn, more()):
+        lacking -= set(words_in(data))
+        if not lacking:
+            return
+    assert not lacking
+
+
+def test_every_family_is_drawn_with_all_its_keys_and_two_tiers_most_often() -> None:
+    dice = Random(1)
+    families = [drawn_family(dice) for _ in range(400)]
+    words = Counter(family.word for family in families)
+    assert words.keys() == FAMILIES.keys()
+    assert words.most_common(1)[0][0] == Clos2.word
+    for word, made in FAMILIES.items():
+        written = [written_keys(family) for family in families if family.word == word]
+        assert {key for one in written for key in one} == {field.name for field in fields(made)}
+        assert len({str(one) for one in written}) > 20
 
 
 @pytest.mark.nightly
 def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
-    """A few more seeds where the sample lacks one: each change of the language draws other ones."""
-    more = (parse_source(scenario_text(seed), "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
     lacking = set(known_metrics())
-    for data in itertools.chain(drawn, more):
+    for data in itertools.chain(drawn, more()):
         lacking -= {name for name in lacking if re.search(rf"\b{name}\b", str(data.get("expect")))}
         if not lacking:
             return
