@@ -52,11 +52,11 @@ class FabricPlaces:
         """Names that mean the same, as far as anybody can know at this moment; itself among them."""
         return frozenset(one.name for one in self._alike(name, None, t_ns) if one.direction is None) | {name}
 
-    def same_ways(self, name: str, t_ns: float) -> frozenset[tuple[str, Direction]]:
-        """Links, each in one direction, whose losses nobody can tell from those of this name, or of one direction of
-        it."""
-        members = (one for way in (None, *WAYS) for one in self._alike(name, way, t_ns))
-        return frozenset((one.name, one.direction) for one in members if one.direction)
+    def like(self, name: str, way: Direction | None, t_ns: float) -> frozenset[Suspect]:
+        """What nobody can tell from this name at this moment, links in one direction among it. `way`: the direction
+        in which the name is meant; None: in any."""
+        ways = (None, way) if way else (None, *WAYS)
+        return frozenset(one for each in ways for one in self._alike(name, each, t_ns))
 
     def _alike(self, name: str, way: Direction | None, t_ns: float) -> frozenset[Suspect]:
         if t_ns not in self._classes:

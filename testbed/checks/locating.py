@@ -1,8 +1,9 @@
 """How good answers to "what is broken" were: the truth of a run against a stream of answers. Pure.
 
 One scoring for all who answer: the mapper, a program, a student. An answer holds until the next one. What it names is
-compared by links: a switch is all its links, and a name is as good as each that nobody can tell from it. Links that no
-packet crossed are nobody's business. For a moment after a heal an answer may still name what was broken.
+compared by links: a switch is all its links, and a name is as good as each that nobody can tell from it, in the
+direction that the answer says, or in any if it says none. Links that no packet crossed are nobody's business. For a
+moment after a heal an answer may still name what was broken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mrc_testbed.testbed.checks.answers import Answer, AnswerState, Incident
 from mrc_testbed.testbed.checks.broken import BrokenSpan
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
 from mrc_testbed.testbed.checks.windows import Interval, merged
+from mrc_testbed.testbed.mapper.suspects import Direction, Suspect
 
 _S = 1e9
 
@@ -172,20 +174,15 @@ class _Scoring:
         """What was broken at this moment, or until just before."""
         return [one for one in self._spans if one is not but and one.begin_ns <= t_ns <= one.end_ns + self._grace_ns]
 
-    def _meant(self, name: str, t_ns: float, but: BrokenSpan | None = None) -> frozenset[str]:
-        """The links of what a name rightly names at this moment; none if it is wrong."""
+    def _meant(self, name: str, way: Direction | None, t_ns: float, but: BrokenSpan | None = None) -> frozenset[str]:
+        """The links of what a name rightly names at this moment, in this direction; none if it is wrong."""
         on = self._on(t_ns, but)
         broken = frozenset(link for span in on for link in span.links)
-        right = (one for one in self._places.same(name, t_ns) if self._places.is_right(one, broken))
-        one_way = (link for span in on for link in self._one_way(name, span, t_ns))
+        like = self._places.like(name, way, t_ns)
+        names = {name, *(one.name for one in like if one.direction is None)}
+        right = (one for one in names if self._places.is_right(one, broken))
+        one_way = (link for span in on for link in _one_way(like, span))
         return frozenset((*(link for one in right for link in self._places.links(one)), *one_way))
-
-    def _one_way(self, name: str, span: BrokenSpan, t_ns: float) -> Iterator[str]:
-        """Links of what loses packets one way that nobody can tell from this name."""
-        if span.direction:
-            yield from (
-                link for link, way in self._places.same_ways(name, t_ns) if way == span.direction and link in span.links
-            )
 
     # --- accusations ---
 
@@ -196,7 +193,7 @@ class _Scoring:
             known = {name for one in before for name in self._places.same(one, t_ns)}
             for name, incident in now.items():
                 if name not in known:
-                    yield Accusation(t_ns, name, bool(self._meant(name, t_ns)), incident.p)
+                    yield Accusation(t_ns, name, bool(self._meant(name, incident.direction, t_ns)), incident.p)
             before = now
 
     # --- one fault ---
@@ -221,7 +218,7 @@ class _Scoring:
             t_ns = max(begin, span.placed_ns)
             if t_ns > span.end_ns + self._grace_ns:
                 break
-            meant = {name: self._meant(name, t_ns) for name in answer.places}
+            meant = {name: self._meant(name, one.direction, t_ns) for name, one in answer.places.items()}
             visible = span.shown or span.links & self._places.seen
             if visible and visible <= frozenset(link for links in meant.values() for link in links):
                 about = next(one for name, one in answer.places.items() if meant[name] & visible)
@@ -237,14 +234,20 @@ class _Scoring:
             if end <= from_ns or t_ns >= again:
                 continue
             named = answer.places if answer.state is not AnswerState.HEALTHY else {}
-            if not any(self._is_about(name, span, t_ns) for name in named):
+            if not any(self._is_about(name, one.direction, span, t_ns) for name, one in named.items()):
                 return round(t_ns - span.end_ns)
         return None
 
-    def _is_about(self, name: str, span: BrokenSpan, t_ns: float) -> bool:
-        links = frozenset(link for one in self._places.same(name, t_ns) for link in self._places.links(one))
-        links |= frozenset(self._one_way(name, span, t_ns))
-        return bool(links & span.links) and not self._meant(name, t_ns, but=span)
+    def _is_about(self, name: str, way: Direction | None, span: BrokenSpan, t_ns: float) -> bool:
+        like = self._places.like(name, way, t_ns)
+        names = {name, *(one.name for one in like if one.direction is None)}
+        links = {link for one in names for link in self._places.links(one)}.union(_one_way(like, span))
+        return bool(links & span.links) and not self._meant(name, way, t_ns, but=span)
+
+
+def _one_way(like: Iterable[Suspect], span: BrokenSpan) -> set[str]:
+    """Links of what loses packets one way, as far as they are among these in that direction."""
+    return {one.name for one in like if one.direction and one.direction == span.direction} & span.links
 
 
 def _overlap(parts: Iterable[Interval], others: Sequence[Interval]) -> float:

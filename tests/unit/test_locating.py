@@ -158,6 +158,19 @@ def test_one_way_of_a_link_is_like_the_other_way_of_the_next(way: Direction | No
     assert [one.cleared_ns for one in found.faults] == [S if right else None]
 
 
+def test_one_way_of_a_port_is_like_the_switch_that_all_of_it_crosses() -> None:
+    """Of what h0 sends all crosses the T0 of h2, and nothing else does; what h0 gets tells the port from it."""
+    there = TABLE.crossed("h0", ["h0:p0-t0-0", "p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1", "h2:p0-t0-1"])
+    back = TABLE.crossed("h1", ["h1:p0-t0-0", "h0:p0-t0-0"])
+    places = FabricPlaces(PLAN, TABLE, route_times([there, back]))
+    broken = [span(10, 20, *places.links("p0-t0-1"))]
+    ways: tuple[tuple[Direction | None, bool], ...] = (("up", True), (None, True), ("down", False))
+    for way, right in ways:
+        incident = Incident(where=("h0:p0-t0-0",), direction=way)
+        answer = Answer(t_s=11, state=AnswerState.INCIDENT, incidents=(incident,))
+        assert scored(broken, answer, places=places).recall == right, way
+
+
 def test_a_link_that_was_broken_twice_is_located_twice() -> None:
     spans = [span(10, 20, LINK), span(40, 50, LINK, number=1)]
     found = scored(spans, says(12, LINK), says(21), says(43, LINK), says(50))
