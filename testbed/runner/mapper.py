@@ -118,7 +118,7 @@ class LiveMapper:
             self._recorder.mapped(**map_fields(change))
             self._publish(MapSaid(change))
             if change.action is not MapAction.ACCUSE:
-                self._waiting.append(lambda name=change.name: self._allow(name, "cleared"))  # type: ignore[misc]
+                self._cleared(change.name)
         if self._policy:
             self._decide(self._policy, now_ns)
         self._act()
@@ -134,6 +134,13 @@ class LiveMapper:
         for name, denial in self._denials.items():
             if now_ns - max(denial.since_ns, lost_ns.get(name, 0)) >= self._hold_ns:
                 self._waiting.append(lambda name=name: self._allow(name, "held"))  # type: ignore[misc]
+
+    def _cleared(self, name: str) -> None:
+        """Probes still cross what is denied. Packets of endpoints that arrived left before the denial, when queues were
+        filling or draining: they say nothing of how it will be under load."""
+        self._refused.discard(name)
+        if self._evidence.probes is not None:
+            self._waiting.append(lambda: self._allow(name, "cleared"))
 
     def _act(self) -> None:
         """Do what was decided. The loop turns while hosts answer, so a turn may find the one before still here."""

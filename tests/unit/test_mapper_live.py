@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -19,9 +21,12 @@ from mrc_testbed.testbed.checks.path_evidence import SETTLE, evidence, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.windows import KnownBetween, NotApplicable
 from mrc_testbed.testbed.expect import Window
-from mrc_testbed.testbed.mapper.mapper import MapChange, PathMapper
+from mrc_testbed.testbed.mapper.evidence import Witness
+from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange, PathMapper
 from mrc_testbed.testbed.mapper.suspects import SuspectTable
 from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.recorder import Recorder
+from mrc_testbed.testbed.runner.mapper import LiveMapper
 from mrc_testbed.testbed.scenario import load_scenario_text
 from tests import documented
 
@@ -159,3 +164,107 @@ def test_without_a_mapper_there_is_no_such_figure(record: RunRecord) -> None:
     without = replace(record, scenario=record.scenario.model_copy(update={"mapper": None}))
     with pytest.raises(NotApplicable):
         located(without, Window())
+
+
+# --- decisions, of a mapper that is told what to say ---
+
+STEP_NS = 200_000_000
+"""A period of endpoints."""
+
+
+class Clock:
+    """A loop whose turns are called by hand."""
+
+    def __init__(self) -> None:
+        self.ns = 0
+        self.turn: Callable[[], None] = lambda: None
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def every(self, period_ns: int, action: Callable[[], None], start_ns: int) -> None:
+        self.turn = action
+
+
+class Scripted:
+    """Says what is next; what it accuses stays accused until it clears it."""
+
+    def __init__(self, *said: list[MapChange]) -> None:
+        self._said = [*said]
+        self._standing: dict[str, MapChange] = {}
+
+    @property
+    def accused(self) -> list[MapChange]:
+        return [*self._standing.values()]
+
+    def turn(self, now_ns: int, _rows: object) -> list[MapChange]:
+        changes = self._said.pop(0) if self._said else []
+        for change in changes:
+            if change.action is MapAction.ACCUSE:
+                self._standing[change.name] = change
+            else:
+                self._standing.pop(change.name, None)
+        return changes
+
+
+def decided(tmp_path: Path, evidence: str, said: list[list[MapChange]], periods: int) -> list[tuple[int, str, str]]:
+    """What is done in which period."""
+    text = FILE.replace("evidence: [endpoints]", f"evidence: {evidence}").replace("hold: 3s", "hold: 2s")
+    scenario = load_scenario_text(text)
+    assert scenario.mapper is not None
+    plan, clock, told = scenario.plan(), Clock(), []
+    recorder = Recorder(tmp_path, clock.now_ns)
+    pairs = permutations(plan.host_by_name, 2)
+    mapper = LiveMapper(
+        *(scenario, scenario.mapper, plan, pairs, None, cast(Any, clock), recorder, lambda _: None),
+        lambda command, rows: told.append((clock.ns // STEP_NS, command, ",".join(sorted(rows)))),
+    )
+    mapper._mapper = cast(Any, Scripted(*said))
+    mapper.start(0)
+    for _ in range(periods):
+        clock.ns += STEP_NS
+        clock.turn()
+    recorder.close()
+    return told
+
+
+def accusing(name: str = LOSSY, last_ns: int = 1, loss: float = 0.1) -> MapChange:
+    return MapChange(
+        *(1, MapAction.ACCUSE, name, None, loss, 20.0, 1, last_ns, (), 1.0, (Witness.ENDPOINTS,), ("h0",)),
+    )
+
+
+def clearing(name: str = LOSSY) -> MapChange:
+    return replace(accusing(name), action=MapAction.CLEAR)
+
+
+ALL = "h0,h1,h2,h3"
+
+
+def test_what_endpoints_clear_stays_denied_until_it_was_held(tmp_path: Path) -> None:
+    done = decided(tmp_path, "[endpoints]", [[accusing()], [clearing()]], 20)
+    assert done == [(1, "deny", ALL), (11, "allow", ALL)]
+
+
+def test_what_probes_clear_is_allowed_at_once(tmp_path: Path) -> None:
+    done = decided(tmp_path, "[probes]", [[accusing()], [], [clearing()]], 20)
+    assert done == [(1, "deny", ALL), (3, "allow", ALL)]
+
+
+def test_what_still_stands_accused_is_denied_again_only_by_new_losses(tmp_path: Path) -> None:
+    done = decided(tmp_path, "[endpoints]", [[accusing()]], 30)
+    assert done == [(1, "deny", ALL), (11, "allow", ALL)]
+    (tmp_path / "again").mkdir()
+    later = [[accusing()], *[[] for _ in range(12)], [accusing(last_ns=13 * STEP_NS)]]
+    done = decided(tmp_path / "again", "[endpoints]", later, 20)
+    assert done == [(1, "deny", ALL), (11, "allow", ALL), (14, "deny", ALL)]
+
+
+def test_a_denial_that_takes_the_last_path_is_not_made_and_said_once(tmp_path: Path) -> None:
+    both = [accusing(), accusing("h1:p0-t0-0")]
+    done = decided(tmp_path, "[endpoints]", [both], 5)
+    assert done == [(1, "deny", ALL)]
+    kept = [json.loads(line) for line in (tmp_path / "map.jsonl").read_text().splitlines() if '"keep"' in line]
+    assert [(line["component"], line["why"]) for line in kept] == [
+        ("h1:p0-t0-0", "it would leave h0 no path to h1"),
+    ]
