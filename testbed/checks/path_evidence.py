@@ -21,6 +21,7 @@ from mrc_testbed.testbed.mapper.evidence import Observation, Witness
 from mrc_testbed.testbed.mapper.mapper import SCALES
 from mrc_testbed.testbed.mapper.suspects import Elements, SuspectTable, in_common
 from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.usid import PathId
 
@@ -54,6 +55,19 @@ def period_of(scenario: Scenario, probe_period_ns: int | None) -> int:
 def hears_endpoints(scenario: Scenario) -> bool:
     """True if what endpoints tell is to be heard: unless the scenario has a mapper that shall not."""
     return scenario.mapper is None or Witness.ENDPOINTS in scenario.mapper.evidence
+
+
+def witnesses(record: RunRecord) -> list[Witness]:
+    """Who is heard of a run that is over."""
+    heard = [Witness.ENDPOINTS] if hears_endpoints(record.scenario) else []
+    return [*heard, Witness.PROBES] if record.probes and record.probe_period_ns else heard
+
+
+def heard_alone(record: RunRecord, witness: Witness) -> RunRecord:
+    """The same run, of which nobody else is heard."""
+    mapper = record.scenario.mapper or MapperSettings()
+    only = mapper.model_copy(update={"evidence": (witness,)})
+    return replace(record, scenario=record.scenario.model_copy(update={"mapper": only}))
 
 
 def _snapshots_apart_ns(scenario: Scenario) -> int:

@@ -129,7 +129,9 @@ class RunRecord:
 
     @property
     def probe_period_ns(self) -> int | None:
-        """In which each probe of a host left once; None where hosts sent none."""
+        """In which each probe of a host left once; None where hosts sent none, or they are not heard."""
+        if self.scenario.mapper is None or not self.scenario.mapper.probes:
+            return None
         about = self.environment.get("mapper")
         value = about.get("period_ns") if isinstance(about, dict) else None
         return value if isinstance(value, int) and value >= max(self.scenario.shape().rtt_ns, 1) else None

@@ -23,20 +23,26 @@ def map_run(
     answers: Annotated[
         bool, typer.Option("--answers", help="Print what is taken for broken as answers, a line of JSON each.")
     ] = False,
+    evidence: Annotated[
+        str, typer.Option(metavar="WHO", help="Hear these alone: endpoints or probes.", show_default=False)
+    ] = "",
     out: Out = Path("results"),
 ) -> None:
     """Say what was broken in a run: where, since when, how sure, and what it cannot be told apart from.
 
-    By what its endpoints told alone. Of a run whose truth is known it also says how right that is; the folder of a
-    case of `incident` has none. docs/mapper.md explains it.
+    By what its endpoints and probes told alone. Of a run whose truth is known it also says how right that is; the
+    folder of a case of `incident` has none. docs/mapper.md explains it.
     """
     from mrc_testbed.testbed.app.fabric_map import map_folder
+    from mrc_testbed.testbed.mapper.evidence import Witness
     from mrc_testbed.testbed.report.map_document import map_document
     from mrc_testbed.testbed.report.map_words import map_lines, score_lines
 
     if json_ and answers:
         raise UsageError("--json and --answers: choose one of them")
-    found = map_folder(run, out)
+    if evidence not in ("", *Witness):
+        raise UsageError(f"--evidence: {evidence!r} is nobody who is heard; write {' or '.join(Witness)}")
+    found = map_folder(run, out, Witness(evidence) if evidence else None)
     if answers:
         for answer in found.answers:
             say(answer.model_dump_json(exclude_none=True))

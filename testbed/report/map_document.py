@@ -8,10 +8,9 @@ from typing import Any
 from mrc_testbed.testbed.checks.fabric_map import fabric_map, unseen_links
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.map_spells import MapSpell, map_spells
-from mrc_testbed.testbed.checks.path_evidence import hears_endpoints
+from mrc_testbed.testbed.checks.path_evidence import witnesses
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import workload_ns
-from mrc_testbed.testbed.mapper.evidence import Witness
 
 _S = 1e9
 
@@ -28,10 +27,7 @@ def map_document(record: RunRecord, name: str, score: LocatingScore | None, beli
             "period_ns": found.period_ns,
             "periods": found.periods,
             "hosts_choose_paths": record.scenario.transport.names_paths,
-            "witnesses": [
-                *([Witness.ENDPOINTS] if hears_endpoints(record.scenario) else []),
-                *([Witness.PROBES] if record.probes else []),
-            ],
+            "witnesses": witnesses(record),
             "unseen_links": unseen_links(record),
             "late_rows": found.late,
             "stalled_rows": found.stalled,

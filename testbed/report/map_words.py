@@ -9,7 +9,7 @@ from textwrap import wrap
 from mrc_testbed.testbed.checks.fabric_map import LEAST_PERIODS, fabric_map, unseen_links
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.map_spells import MapSpell, map_spells
-from mrc_testbed.testbed.checks.path_evidence import hears_endpoints
+from mrc_testbed.testbed.checks.path_evidence import witnesses
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.windows import workload_ns
@@ -29,7 +29,7 @@ def map_lines(record: RunRecord, name: str) -> Iterator[str]:
     found = fabric_map(record)
     start_ns, _ = workload_ns(record)
     heard = f"{found.periods} periods of {amount(Dimension.TIME, found.period_ns)}"
-    who = "probes" if not hears_endpoints(record.scenario) else "endpoints and probes" if record.probes else "endpoints"
+    who = " and ".join(witness.value for witness in witnesses(record))
     yield from wrap(f"{name}: what {who} told, {heard}; times from the begin of the workload", WIDTH)
     yield from (line for text in blind_spots(record) for line in wrap(text, WIDTH))
     yield ""

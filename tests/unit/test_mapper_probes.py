@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from mrc_testbed.testbed.app.fabric_map import map_folder
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.fabric_map import fabric_map, map_answers, score_answers
 from mrc_testbed.testbed.checks.path_evidence import period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.mapper.evidence import Witness
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.map_words import blind_spots, map_lines
 from mrc_testbed.testbed.runner.probing import probing_of
@@ -114,6 +117,25 @@ def test_where_hosts_choose_no_paths_nobody_probes_and_the_map_says_so(tmp_path:
     assert "mapper" not in roce.environment
     assert any("Nobody probes" in line for line in blind_spots(roce))
     assert not any("mapper_sent" in own for own in roce.counters.values())
+
+
+def test_others_can_be_heard_alone(tmp_path: Path) -> None:
+    both = run(tmp_path, FILE.replace("{evidence: [probes]}", "{}").replace("21s", "5s").partition("  - {at: 7s")[0])
+    assert both.scenario.mapper is not None
+    found = {who: map_folder(both.folder, tmp_path, who) for who in (None, *Witness)}
+    heard = {
+        who: {witness for change in fabric_map(one.record).changes for witness in change.witnesses}
+        for who, one in found.items()
+    }
+    assert heard == {None: set(Witness), **{who: {who} for who in Witness}}
+    assert all(one.score is not None and one.score.precision == 1 for one in found.values())
+    assert [fabric_map(one.record).period_ns for one in found.values()] == [200_000_000] * 3
+
+
+def test_probes_that_were_not_sent_cannot_be_heard(tmp_path: Path) -> None:
+    silent = run(tmp_path, FILE.partition("mapper:")[0] + "workload: [{permutation: {for: 1s}}]\n")
+    with pytest.raises(UsageError, match="hosts sent no probes in it; a scenario with `mapper` lets them"):
+        map_folder(silent.folder, tmp_path, Witness.PROBES)
 
 
 def test_a_slow_machine_has_a_longer_period_and_the_run_says_so() -> None:
