@@ -349,6 +349,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "synchronous": _synchronous,
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,
+    "central-controller": _one_line_each("A link to the receivers' T0 loses its carrier for four seconds"),
     "rails": _rails,
     "three-tiers": _tiers,
     "oversubscribed": _beside_arithmetic,
