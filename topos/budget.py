@@ -14,24 +14,19 @@ from itertools import permutations
 from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, packet_s, turns_per_s
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.graph import Family
+from mrc_testbed.topos.in_flight import rtt_of, too_few_in_flight
 from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 TRAINING_PAUSES_PPS = 7_650.0
 """A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
 of line rate follows."""
-LEAST_PLANE_BDP = 11
-"""Packets that a plane must hold in one rtt. With fewer, ports mark and trim in steps of a packet, congestion control
-goes by that, and shares of flows are wrong (docs/decisions/0091-eleven-packets-a-plane.md)."""
-GOOD_PLANE_BDP = 15
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
 STANDARD = clos2_shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)
 """The standard fabric. The quickstart's training takes 74 % of what two cores carry over MRC on it."""
 FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""
-
-_RTT_STEP_NS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +132,7 @@ def _standard_share() -> float:
 
 def suited_rtt_ns(port_rate_bps: int) -> int:
     """The rtt that keeps the standard number of packets in flight at this rate."""
-    return _round_up(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
+    return rtt_of(STANDARD_RATE_BPS * STANDARD_RTT_NS, port_rate_bps)
 
 
 def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load | None) -> Iterator[Warning]:
@@ -166,29 +161,7 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     return f"{who} {cpus(shape, load, cost):.2g} CPUs ({asks}), over the {known}; {advice}"
 
 
-def too_few_in_flight(shape: Shape) -> str:
-    """Why figures of congestion are worthless in a fabric of this shape, and which; empty where they are not."""
-    if not (held := few_in_flight(shape)):
-        return ""
-    why = "ports mark and trim in steps of a packet"
-    what = "fair_share, balance and flow_goodput are worthless and not judged, marks and trims tell little"
-    rtt = _round_up(GOOD_PLANE_BDP * 8 * shape.wire_bytes * 1_000_000_000, shape.port_rate_bps)
-    return f"{held}: {why}, so {what}; rtt {time_text(rtt)} would give {GOOD_PLANE_BDP}"
-
-
-def few_in_flight(shape: Shape) -> str:
-    """The same in short, without the figures."""
-    few = shape.plane_bdp_packets < LEAST_PLANE_BDP
-    return f"a plane holds {shape.plane_bdp_packets:.1f} packets in one rtt, under {LEAST_PLANE_BDP}" if few else ""
-
-
 def _three_digits(value: int) -> int:
     """`value` rounded down to three digits: a readable rate that never exceeds the budget."""
     step = int(10 ** max(len(str(value)) - 3, 0))
     return value // step * step
-
-
-def _round_up(bits_ns: int, rate: int) -> int:
-    """bits_ns / rate rounded up to whole steps, so that rounding loses no packet of the BDP."""
-    steps = -(-bits_ns // (rate * _RTT_STEP_NS))
-    return steps * _RTT_STEP_NS

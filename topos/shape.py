@@ -15,6 +15,9 @@ HEADER_BYTES = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4
 """Overhead of MRC's data packets on a veth: Ethernet, two IPv6, UDP, BTH, METH, TSETH, RETH, ICRC."""
 WIRE_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 """The largest data packet as HTB counts it: what queues and buffers are made for."""
+LEAST_PLANE_PACKETS = 14
+"""Full packets that a plane is taken to hold in T at least, for the levels of switch ports and for what is queued. With
+fewer, the ECN ramp and the trim threshold would be less than a packet apart."""
 MIN_RATE_BPS = 100_000
 MAX_RATE_BPS = 800_000_000_000
 """A whole NIC of today on one plane."""
@@ -88,7 +91,7 @@ class Shape:
     @property
     def plane_bdp_packets(self) -> float:
         """Packets per plane in one T. With few of them ports mark and trim in steps of a packet
-        (`mrc_testbed.topos.budget`)."""
+        (`mrc_testbed.topos.in_flight`)."""
         return self.port_pps * self.rtt_ns / 1e9
 
 

@@ -23,6 +23,11 @@ STALL_NS = 4_000_000
 """For how long the CPU of a switch may be away with a packet in its hands, while another CPU passes on what comes after
 on the same path. Linux keeps a backlog of packets for each CPU, so a path is first in, first out only up to that: once
 four packets, one on each plane, were taken for lost at one instant, and all four had arrived."""
+LEAST_PLANE_PACKETS = 14
+"""Full packets that a plane is taken to hold in T at least: windows, and the queue that senders aim at, are made for
+them. Switches do the same for their levels (docs/switch.md, "The virtual queue"). With fewer, the time of a packet on
+its way is most of the target delay, and windows stop growing before the ports are full
+(docs/decisions/0111-fourteen-packets-count.md)."""
 COUNTED_HEADER_BYTES = 40 + 8
 """What the window counts beside the UDP payload: UDP length + 40 (spec 8.3.1, by a reader)."""
 
@@ -43,6 +48,7 @@ class Timing:
         "delayed_sack_ns",
         "first_window_bytes",
         "forwarding_ns",
+        "least_t_ns",
         "nack_wait_ns",
         "packet_bytes",
         "packet_ns",
@@ -81,6 +87,8 @@ class Timing:
         self.forwarding_ns = config.forwardings * self.packet_ns
         """What the ports of a path take to pass one on. Probes are small, so T and the delays of probes lack this for
         full packets."""
+        self.least_t_ns = LEAST_PLANE_PACKETS * self.packet_ns
+        """T for what is made for a number of packets, where T itself is shorter."""
         self.trimming = config.switches_trim
         self.trims_tell = config.switches_trim and config.trim_nack
         """Does a NACK tell of every packet that a full queue cost? Then a loss without one is a path's failure."""
@@ -106,8 +114,9 @@ class Timing:
         bytes_a_ns = config.planes * config.port_rate_bps / 8e9 * wire_share
         self.t_bytes = t_ns * bytes_a_ns
         self.bdp_bytes = (t_ns + self.forwarding_ns) * bytes_a_ns  # of a full packet; T is measured with small ones
-        self.window_bytes = max(int(1.5 * self.bdp_bytes), packet)
-        self.first_window_bytes = max(int(1.5 * self.t_bytes), packet)
+        least = LEAST_PLANE_PACKETS * config.planes * packet
+        self.window_bytes = int(1.5 * max(self.bdp_bytes, least))
+        self.first_window_bytes = int(1.5 * max(self.t_bytes, least))
 
     def _set_reorder(self) -> None:
         """R: as configured, else T or the time of a full packet on its way, whichever is longer, and as much more as

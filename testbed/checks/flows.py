@@ -20,10 +20,10 @@ from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
 from mrc_testbed.testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
 from mrc_testbed.testbed.expect import Window
-from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
+from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares, pair_of
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
-from mrc_testbed.topos.budget import few_in_flight
+from mrc_testbed.topos.in_flight import few_in_flight, slowest_between
 
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
@@ -40,6 +40,10 @@ class FlowFigures:
     bytes: int = 0
     duration_ns: float = 0.0
     fair_bytes: float = 0.0
+
+    def is_alone(self, line: float) -> bool:
+        """Its fair share is `line`, what a host can send: nothing that it needs is shared with other flows."""
+        return self.fair_bytes >= (1 - 1e-6) * line * self.duration_ns / 1e9
 
 
 class _Delivered:
@@ -62,15 +66,13 @@ class _Delivered:
 @computes("flow_goodput")
 def flow_goodputs(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes per second of each flow."""
-    require_packets_in_flight(record)
-    return [figures.bytes * 1e9 / figures.duration_ns for figures in steady_figures(record, window).values()]
+    return [figures.bytes * 1e9 / figures.duration_ns for figures in share_figures(record, window).values()]
 
 
 @computes("fair_share")
 def fair_shares(record: RunRecord, window: Window) -> Sequence[float]:
     """Bytes of each flow over what its max-min fair share would have delivered in the same time."""
-    require_packets_in_flight(record)
-    return [figures.bytes / figures.fair_bytes for figures in steady_figures(record, window).values()]
+    return [figures.bytes / figures.fair_bytes for figures in share_figures(record, window).values()]
 
 
 @computes("balance")
@@ -163,10 +165,18 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
     return figures
 
 
-def require_packets_in_flight(record: RunRecord) -> None:
-    """Raises NoData where planes hold so few packets that shares of flows are worthless."""
-    if held := few_in_flight(record.scenario.shape()):
-        raise NoData(f"{held}: shares and rates of single flows are worthless")
+def share_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
+    """The same for shares and rates of single flows. Raises NoData also where planes hold too few packets for them."""
+    figures = steady_figures(record, window)
+    shape = record.scenario.shape()
+    flows = {flow.name: flow.demand for flow in record.scenario.flows.flows}
+    sprays = record.scenario.transport.has_paths
+    for name, figure in figures.items():
+        pair = pair_of(shape, flows[name].src, flows[name].dst)
+        slowest = slowest_between(shape.family, *pair) if pair else 1.0
+        if held := few_in_flight(shape, sprays and figure.is_alone(line_rate(shape)), slowest):
+            raise NoData(f"{held}: shares and rates of single flows are worthless ({name})")
+    return figures
 
 
 class Grain(NamedTuple):

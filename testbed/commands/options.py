@@ -135,7 +135,7 @@ def warn_of_budget(scenarios: Iterable[tuple[str, Scenario]]) -> None:
     from mrc_testbed.testbed.calibration import budget_warnings
     from mrc_testbed.testbed.scenario.model.offered_load import offered_load
     from mrc_testbed.testbed.scenario.model.transports import WorldKind
-    from mrc_testbed.topos.budget import too_few_in_flight
+    from mrc_testbed.topos.in_flight import too_few_in_flight
 
     told: dict[str, dict[str, None]] = {}
     names = set()

@@ -7,8 +7,7 @@ from mrc_testbed.testbed.checks.flows import (
     flow_goodputs,
     latencies,
     message_times,
-    require_packets_in_flight,
-    steady_figures,
+    share_figures,
 )
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
@@ -32,8 +31,7 @@ def flow_headline(record: RunRecord) -> str:
     try:
         if not full:
             return f"{count}, clean {_message_times(record, Window(Span.CLEAN))}"
-        require_packets_in_flight(record)
-        figures = steady_figures(record, Window(Span.CLEAN))
+        figures = share_figures(record, Window(Span.CLEAN))
     except NoData as lacking:
         return f"{count}, {lacking}"
     shares = [figures[name].bytes / figures[name].fair_bytes for name in full if name in figures]

@@ -23,7 +23,7 @@ from mrc_testbed.testbed.virtual.host import VirtualHost
 from mrc_testbed.testbed.virtual.lateness import LateTurns, usual_lateness_ns
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
-from mrc_testbed.topos.budget import too_few_in_flight
+from mrc_testbed.topos.in_flight import too_few_in_flight
 from mrc_testbed.topos.plan import Plan
 
 START_NS = 1_000_000_000

@@ -7,14 +7,12 @@ from typing import Literal
 
 from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
-from mrc_testbed.topos.shape import WIRE_BYTES, Shape
+from mrc_testbed.topos.shape import LEAST_PLANE_PACKETS, WIRE_BYTES, Shape
 
 QUEUE_BDP = 3
 """Tail drop of a plain shaper's data queue, in plane-BDP (ours, within UEC's 2 to 5)."""
 PROGRAM_SLACK_BDP = 1
 """How much deeper than its drop level the queue behind a port program is: the program decides."""
-MIN_LEVEL_PACKETS = 12
-"""With a smaller plane-BDP the ECN ramp and the trim threshold would be less than a packet apart."""
 CONTROL_QUEUE_BDP = 1
 """Tail drop of the high class (ours)."""
 MIN_QUEUE_PACKETS = 32
@@ -111,7 +109,7 @@ def queue_bytes(shape: Shape, rate_bps: int, bdps: int) -> int:
 
 def level_bdp_bytes(shape: Shape, rate_bps: int) -> int:
     """The BDP of a port for thresholds, with a minimum: a short T must not put the whole ramp between two packets."""
-    return max(bdp_bytes(shape, rate_bps), MIN_LEVEL_PACKETS * WIRE_BYTES)
+    return max(bdp_bytes(shape, rate_bps), LEAST_PLANE_PACKETS * shape.wire_bytes)
 
 
 def control_queue_bytes(shape: Shape, rate_bps: int) -> int:

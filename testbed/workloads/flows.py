@@ -11,7 +11,7 @@ from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.topos.names import host_name
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.shape import LEAST_PLANE_PACKETS, Shape
 
 MIN_DEPTH = 2
 MAX_DEPTH = 64
@@ -23,8 +23,9 @@ DRAIN_RTTS = 4
 
 
 def window_bytes(shape: Shape) -> float:
-    """What a host can send in T with all its ports."""
-    return shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
+    """What a host can send in T with all its ports; at least what windows are made for."""
+    in_t = shape.planes * shape.port_rate_bps * shape.rtt_ns / 8e9
+    return max(in_t, shape.planes * LEAST_PLANE_PACKETS * shape.wire_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ TOLD_ANEW = ("environment.json", "junit.xml", "metrics.om", "report.html", "summ
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""
 LEAST_BDP_PACKETS = 2
 """With fewer packets in a plane-BDP an incast may take ten times as long as its bytes, longer than the limit that a
-scenario has by itself: thresholds are less than a packet apart there, and `validate` warns (topos/budget.py)."""
+scenario has by itself: thresholds are less than a packet apart there, and `validate` warns (topos/in_flight.py)."""
 _CRASHED = "the check itself failed"
 
 

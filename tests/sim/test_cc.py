@@ -1,10 +1,12 @@
 """The window: NSCC's table by itself, and what it does to transfers."""
 
+from dataclasses import replace
+
 import pytest
 
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS, FixedWindow, Nscc
-from mrc_testbed.hosts.mrc.config import FORWARDINGS
+from mrc_testbed.hosts.mrc.config import FORWARDINGS, EndpointConfig
 from mrc_testbed.hosts.mrc.plugins import Plugins
 from mrc_testbed.hosts.mrc.timing import Timing
 from tests.sim.simnet import MS, RATE, Net, T, pattern
@@ -300,3 +302,21 @@ def test_a_lost_last_packet_does_not_slow_the_next_message():
             taken.append(net.now - begun)
             net.run(within=T, must=False)
         assert taken[3] <= 1.1 * taken[1], f"cut after {tenths / 10} T"
+
+
+@pytest.mark.parametrize("packets", [1, 6, 13.9])
+def test_in_small_planes_windows_and_target_are_those_of_fourteen_packets(packets):
+    config = EndpointConfig(host=0, planes=2, udp_port=1, rtt_ns=1, port_rate_bps=10**7)
+    packet_ns = Timing(config).packet_ns
+    timing = Timing(replace(config, rtt_ns=int(packets * packet_ns)))
+    assert timing.first_window_bytes == int(1.5 * 14 * 2 * timing.packet_bytes)
+    assert timing.window_bytes >= timing.first_window_bytes
+    assert Nscc(timing)._target in (10.5 * packet_ns, 14 * packet_ns)
+
+
+def test_planes_of_fourteen_packets_and_more_have_windows_and_target_of_their_own_t():
+    config = EndpointConfig(host=0, planes=2, udp_port=1, rtt_ns=1, port_rate_bps=10**7, switches_trim=True)
+    timing = Timing(replace(config, rtt_ns=15 * Timing(config).packet_ns))
+    assert timing.first_window_bytes == int(1.5 * timing.t_bytes)
+    assert timing.window_bytes == int(1.5 * timing.bdp_bytes)
+    assert Nscc(timing)._target == 0.75 * timing.base_ns

@@ -259,7 +259,7 @@ def test_levels_are_plane_bdps() -> None:
 def test_a_short_rtt_keeps_the_levels_apart() -> None:
     short = clos2_shape(1, 2, 1, 1, 25_000_000, 0)
     assert level_bdp_bytes(SHAPE, SHAPE.port_rate_bps) == 62_500
-    assert level_bdp_bytes(short, short.port_rate_bps) == 12 * WIRE_BYTES
+    assert level_bdp_bytes(short, short.port_rate_bps) == 14 * WIRE_BYTES
 
 
 def test_the_queue_behind_the_program_is_deeper_than_its_drop_level() -> None:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common.pacer import BURST_PACKETS
 from mrc_testbed.hosts.loops import MIN_QUANTUM_NS, QUANTA_PER_RTT
+from mrc_testbed.hosts.mrc import timing
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
-from mrc_testbed.topos.budget import LEAST_PLANE_BDP, Capacity, budget, suggest, usual_capacity
+from mrc_testbed.topos.budget import Capacity, budget, suggest, usual_capacity
 from mrc_testbed.topos.cost import (
     CONGESTED,
     LEAST_TURN_NS,
@@ -25,7 +26,8 @@ from mrc_testbed.topos.cost import (
 )
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.fold import folded
-from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.topos.in_flight import LEAST_SHARED_BDP
+from mrc_testbed.topos.shape import LEAST_PLANE_PACKETS, MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import rate_text, time_text
 
 QUICKSTART = clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000)
@@ -139,7 +141,8 @@ def test_too_few_packets_in_flight_are_warned_of_with_the_rtt_that_gives_15() ->
     shape = replace(QUICKSTART, port_rate_bps=6_250_000)
     (warning,) = budget(shape, TWO_CORES).warnings
     assert warning.code == "plane-bdp"
-    assert "holds 7.4 packets" in warning.text
+    assert "holds 7.4 packets in one rtt, under 11: fair_share, balance and flow_goodput of flows" in warning.text
+    assert "that compete are not judged, and queues are 1.9 times as long in rtts" in warning.text
     assert "rtt 81.4 ms would give 15" in warning.text
     assert replace(shape, rtt_ns=81_400_000).plane_bdp_packets >= 15
 
@@ -153,13 +156,17 @@ def test_a_fabric_beyond_the_slowest_rate_is_told_to_shrink() -> None:
 def test_warnings_come_exactly_at_the_limits(rate: int, rtt: int) -> None:
     shape = replace(QUICKSTART, port_rate_bps=rate, rtt_ns=rtt)
     assert ("fabric-cpus" in codes(shape)) == (cpus(shape, full_load(shape), STANDARD_COST) > TWO_CORES.cpus)
-    assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < LEAST_PLANE_BDP)
+    assert ("plane-bdp" in codes(shape)) == (shape.plane_bdp_packets < LEAST_SHARED_BDP)
 
 
 def test_turns_are_reckoned_as_endpoints_take_them() -> None:
     """`topos` imports nothing of `hosts`, so what both know is compared here."""
     assert (TURNS_PER_RTT, LEAST_TURN_NS) == (QUANTA_PER_RTT, MIN_QUANTUM_NS)
     assert PACKETS_PER_TURN == (BURST_PACKETS - 1) / 2
+
+
+def test_senders_and_switches_are_made_for_the_same_least_number_of_packets() -> None:
+    assert LEAST_PLANE_PACKETS == timing.LEAST_PLANE_PACKETS
 
 
 def test_packets_that_wait_inside_the_network_cost_more() -> None:

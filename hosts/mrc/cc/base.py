@@ -14,7 +14,8 @@ class CongestionControl(Protocol):
     nothing is under way; beside the window a token bucket per plane holds the port rate. No method may wait or read a
     clock. Of `Timing` it may read `t_ns` (T), `base_ns`, `smallest_rtt_ns`, `smoothed_rtt_ns`, `forwarding_ns` (a full
     packet's time on four links, not in T), `bdp_bytes` (of all planes), `t_bytes` (what they carry in T alone),
-    `packet_bytes` (a full packet), `window_bytes` (1.5 BDP), `trimming` and `trims_tell`.
+    `packet_bytes` (a full packet), `window_bytes` (1.5 BDP, or of 14 packets a plane if that is more), `least_t_ns`
+    (what a port takes to send those), `trimming` and `trims_tell`.
     """
 
     window: int

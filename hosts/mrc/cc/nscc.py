@@ -82,7 +82,8 @@ class Nscc:
         """What depends on T."""
         timing = self._timing
         self._base_ns = timing.base_ns
-        self._target = (TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED) * timing.base_ns
+        of_t = TARGET_PER_T if timing.trimming else TARGET_PER_T_UNTRIMMED
+        self._target = of_t * max(timing.base_ns, timing.least_t_ns)
         a = timing.t_bytes / REFERENCE_BDP_BYTES
         self._fi = FAIR_INCREASE_PACKETS * timing.packet_bytes * a
         self._fi_scale = 0.25 * a
