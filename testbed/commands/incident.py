@@ -74,12 +74,17 @@ def answer(case: CaseArgument, file: _Answers, name: _Name = "me") -> None:
 
     Every mistake is said with its line and key. Exit status: 0, or 2 where nothing was kept.
     """
-    from mrc_testbed.testbed.incidents.answering import answer_lines, keep_answers, read_answer_lines
+    from mrc_testbed.testbed.incidents.answering import (
+        MOST_ANSWER_BYTES,
+        answer_lines,
+        keep_answers,
+        read_answer_lines,
+    )
     from mrc_testbed.testbed.incidents.case import case_at
 
     place = case_at(case)
     if file == Path("-"):
-        source, lines = "standard input", answer_lines("standard input", sys.stdin.buffer.read())
+        source, lines = "standard input", answer_lines("standard input", sys.stdin.buffer.read(MOST_ANSWER_BYTES + 1))
     else:
         source, lines = str(file), read_answer_lines(file)
     kept = keep_answers(place, name, source, lines)

@@ -88,7 +88,9 @@ def read_answer_lines(path: Path) -> list[str]:
 
 
 def answer_lines(source: str, content: bytes) -> list[str]:
-    """Bytes as lines. Raises UsageError for what is no UTF-8."""
+    """Bytes as lines. Raises UsageError for what is no UTF-8, or too long."""
+    if len(content) > MOST_ANSWER_BYTES:
+        raise UsageError(f"{source}: has more than {MOST_ANSWER_BYTES} bytes; answer when something has changed")
     try:
         return content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.checks.answers import AnswersError
 from mrc_testbed.testbed.cli import app
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.answering import (
+    MOST_ANSWER_BYTES,
     answer_lines,
     answers_to,
     checked,
@@ -102,6 +103,8 @@ def test_names_files_and_cases_that_will_not_do(silent: CaseFolder, tmp_path: Pa
         keep_answers(silent, "none", "a.jsonl", ["", " "])
     with pytest.raises(UsageError, match="a:2: is not UTF-8"):
         answer_lines("a", b"{}\n\xff")
+    with pytest.raises(UsageError, match="a: has more than 16777216 bytes"):
+        answer_lines("a", b" " * (MOST_ANSWER_BYTES + 1))
     with pytest.raises(UsageError, match="nowhere: cannot be read"):
         read_answer_lines(tmp_path / "nowhere")
     with pytest.raises(RecordError, match="is no plain file"):
