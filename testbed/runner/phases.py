@@ -22,7 +22,8 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
-from mrc_testbed.testbed.runner.controller import CentralController
+from mrc_testbed.testbed.runner.called import CalledProgram
+from mrc_testbed.testbed.runner.controller import CentralController, as_heard
 from mrc_testbed.testbed.runner.denylist import Controller
 from mrc_testbed.testbed.runner.endpoints import Endpoints
 from mrc_testbed.testbed.runner.events import PhaseBegins
@@ -128,6 +129,7 @@ class Phases:
         self._measurement: Measurement
         self._programs: RunningPrograms
         self._exec: ExecClients | None = None
+        self._called: CalledProgram | None = None
         self._captures: CaptureSet | None = None
 
     def run_all(self) -> None:
@@ -137,6 +139,8 @@ class Phases:
         finally:
             if self._captures:
                 self._captures.finish()
+            if self._called:
+                self._called.end()
 
     def _run_all(self) -> None:
         self._write_plan()
@@ -212,10 +216,13 @@ class Phases:
                 lambda command, rows: self._controller.tell(self._team, command, rows),
             )
         if scenario.controller:
+            command = scenario.controller.command
+            self._called = CalledProgram(command, self._job.folder / PROGRAMS_FOLDER) if command else None
             self._measurement.controller = CentralController(
                 *(scenario.controller.after_ns, self.plan, self._controller.pairs),
                 *(self._loop, recorder, self._progress.publish),
                 lambda command, rows: self._controller.tell(self._team, command, rows),
+                self._called.ask if self._called else as_heard,
             )
         places = places_of(scenario, self._job.folder / PROGRAMS_FOLDER)
         self._exec = self._world.exec_server(places, self._programs.process_on, recorder)

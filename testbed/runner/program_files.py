@@ -23,17 +23,26 @@ def require_consent(scenario: Scenario, replays: Path | None) -> None:
     """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
     have been run here before. Raises UsageError."""
     asked = Consent.of_scenarios and replays is None
-    if asked or not scenario.job.programs or is_trusted(_digest(scenario, _contents(scenario, replays))):
+    if asked or not _has_programs(scenario) or is_trusted(_digest(scenario, _contents(scenario, replays))):
         return
     read = "read its scenario.yaml and programs/" if replays else "read it"
     why = f"its programs were never run on this machine; {read}: {TRUST}=1 in the environment runs them"
     raise UsageError(f"{replays or scenario.file}: {why}")
 
 
+def _has_programs(scenario: Scenario) -> bool:
+    return bool(scenario.job.programs or _controller(scenario))
+
+
+def _controller(scenario: Scenario) -> tuple[str, ...]:
+    """The command of the controller; empty where it is none of the user's."""
+    return (scenario.controller and scenario.controller.command) or ()
+
+
 def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> None:
     """Copy the files into the run folder: from beside the scenario, or from the run that is repeated. Raises
     UsageError, RunError."""
-    if not scenario.job.programs:
+    if not _has_programs(scenario):
         return
     contents = _contents(scenario, replays)
     for name, content in contents.items():
@@ -51,14 +60,18 @@ def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> Non
 
 def program_records(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """For environment.json: the hashes of the copies; empty without programs."""
-    if not scenario.job.programs:
+    if not _has_programs(scenario):
         return {}
-    hashes = {name: sha256((folder / PROGRAMS_FOLDER / name).read_bytes()).hexdigest() for name in _names(scenario)}
+    names = _names(scenario, folder / PROGRAMS_FOLDER)
+    hashes = {name: sha256((folder / PROGRAMS_FOLDER / name).read_bytes()).hexdigest() for name in names}
     return {"program_files": hashes}
 
 
-def _names(scenario: Scenario) -> list[str]:
-    return list(dict.fromkeys(name for one in scenario.job.programs for name in one.entry.files))
+def _names(scenario: Scenario, source: Path) -> list[str]:
+    """Files of programs, and those that the controller's command names, as far as they are there."""
+    of_programs = [name for one in scenario.job.programs for name in one.entry.files]
+    words = [word for word in _controller(scenario) if not Path(word).is_absolute() and ".." not in Path(word).parts]
+    return list(dict.fromkeys([*of_programs, *(word for word in words if (source / word).is_file())]))
 
 
 def _source(scenario: Scenario, replays: Path | None) -> Path:
@@ -66,7 +79,8 @@ def _source(scenario: Scenario, replays: Path | None) -> Path:
 
 
 def _contents(scenario: Scenario, replays: Path | None) -> dict[str, bytes]:
-    return {name: _content(_source(scenario, replays) / name) for name in _names(scenario)}
+    source = _source(scenario, replays)
+    return {name: _content(source / name) for name in _names(scenario, source)}
 
 
 def _content(path: Path) -> bytes:
@@ -80,5 +94,6 @@ def _content(path: Path) -> bytes:
 def _digest(scenario: Scenario, contents: dict[str, bytes]) -> str:
     """Of all that is executed: commands, variables and files."""
     said = [[one.entry.command, one.entry.commands, one.entry.env, one.entry.files] for one in scenario.job.programs]
+    said += [[_controller(scenario)]] if _controller(scenario) else []
     hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
     return sha256(json.dumps([said, hashes], sort_keys=True).encode()).hexdigest()

@@ -309,7 +309,7 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "queue": _words,
         "rewrite_length": lambda sketch, _: sketch.kernel or sketch.often(0.5),
     },
-    "controller": {"after": _of("never", "20ms", "300ms")},
+    "controller": {"after": _of("never", "20ms", "300ms"), "command": lambda sketch, _: None},
     "mapper": {
         "period": lambda sketch, _: (
             sketch.one(["10 rtt", "5 rtt", "40 rtt"]) if sketch.rtt_ns else sketch.time(100 * MS, 500 * MS)

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.testbed.scenario import load_scenario_text
+from mrc_testbed.testbed.scenario import load_scenario, load_scenario_text
 from tests import documented
 
 CUT = "p0-t0-1:p0-t1-1"
@@ -93,3 +93,52 @@ def test_bad_input(override: str, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         load_scenario_text(FILE, overrides=[override])
     assert any(said in str(problem) for problem in caught.value.problems), caught.value.problems
+
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/controller.py"
+FLAPS = f"""
+name: called
+world: virtual
+fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 5mbit, rtt: 20ms}}
+endpoint: {{ev_selection: oblivious}}
+controller: {{after: 100ms, command: python3 own.py}}
+workload: [{{all-to-all: {{hosts: all, size: 64KiB, iterations: 80}}}}]
+faults: [{{at: 500ms, link-flap: "{CUT}", period: 600ms, count: 2, duty: 0.3, name: flap}}]
+"""
+
+
+def called(folder: Path, program: str) -> RunRecord:
+    (folder / "own.py").write_text(program, encoding="utf-8")
+    (folder / "s.yaml").write_text(FLAPS, encoding="utf-8")
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        outcome = run_scenario(load_scenario(folder / "s.yaml"), folder / "out", True, PatientConsole(file=nowhere))
+    assert outcome.folder is not None
+    return load_record(outcome.folder)
+
+
+def test_a_program_decides(tmp_path: Path) -> None:
+    """It leaves a link that has been down twice, and knows so at the second time."""
+    record = called(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
+    assert acts(record) == [
+        ("controller-deny", CUT, 600),
+        ("controller-allow", CUT, 780),
+        ("controller-deny", CUT, 1200),
+    ]
+    assert (record.folder / "programs/own.py").read_bytes() == EXAMPLE.read_bytes()
+    assert "own.py" in record.environment["program_files"]
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import sys; sys.exit(3)", "python3 has ended with status 3"),
+        ("print('what?', flush=True); input()", "answered 'what?', no JSON object"),
+        ("""print('{"deny": ["p0-t9-0"]}', flush=True); input()""", "'p0-t9-0' is no list of links"),
+        ("""print('{"deny": "p0-t1-0"}', flush=True); input()""", "'p0-t1-0' is no list of links"),
+    ],
+)
+def test_a_program_that_answers_something_else_ends_the_run_with_a_line(
+    tmp_path: Path, program: str, said: str
+) -> None:
+    record = called(tmp_path, program)
+    assert [line.error for line in record.history if line.error and said in line.error]

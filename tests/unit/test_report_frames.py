@@ -84,7 +84,8 @@ def test_every_csv_file_has_a_frame() -> None:
 def test_port_counters_have_what_the_port_program_counts() -> None:
     names = [column.name for column in schema.PORT_COUNTERS.columns]
     counted = [each.name for each in fields(PortCounts)]
-    assert names == ["node", "port", *counted, "rx_packets", "tx_packets", "queue_drops_high", "queue_drops_data"]
+    of_queues = ("queue_drops_high", "queue_drops_data", "most_queued_bytes")
+    assert names == ["node", "port", *counted, "rx_packets", "tx_packets", *of_queues]
 
 
 def test_the_plain_attributes(run: Run, folder: Path) -> None:

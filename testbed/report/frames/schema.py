@@ -120,6 +120,7 @@ PORT_COUNTERS = _table(
     tx_packets int frames
     queue_drops_high int packets
     queue_drops_data int packets
+    most_queued_bytes int? bytes
     """,
 )
 QUEUES = _table(

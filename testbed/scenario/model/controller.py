@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from mrc_testbed.testbed.scenario.text.fields import Model, refuse
+from mrc_testbed.testbed.scenario.model.programs import Command
+from mrc_testbed.testbed.scenario.text.fields import Model, given, refuse
 from mrc_testbed.testbed.scenario.text.units import DURATION, UnitError
 
 EXAMPLE = "{after: 50ms}"
@@ -32,4 +33,9 @@ class ControllerSettings(Model):
         alias="after",
         description="from a link's carrier going, or coming back, to what hosts are told; never: it is dead",
         examples=["50ms"],
+    )
+    command: Annotated[Command | None, given("python3 controller.py")] = Field(
+        default=None,
+        description="a program that decides: lines of JSON in and out; without it the paths over dead links are denied",
+        examples=["python3 controller.py"],
     )
