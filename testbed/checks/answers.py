@@ -128,10 +128,13 @@ def _wrong(answer: Answer, places: Collection[str], kinds: Collection[str]) -> I
         yield "state", "healthy, and yet there are incidents; write `incident` or `unsure`, or leave them out"
 
 
-def answers_of_map(changes: Iterable[MapChange], start_ns: int) -> list[Answer]:
-    """What the mapper says, as answers, the first that nothing is broken. It does not say what kind of fault it is."""
+def answers_of_map(
+    changes: Iterable[MapChange], start_ns: int, quiet: AnswerState = AnswerState.HEALTHY
+) -> list[Answer]:
+    """What the mapper says, as answers. `quiet`: the state while it accuses nobody, as from the begin. It does not say
+    what kind of fault it is."""
     standing: dict[tuple[str, Direction | None], Incident] = {}
-    answers = {0.0: Answer(t_s=0.0, state=AnswerState.HEALTHY)}
+    answers = {0.0: Answer(t_s=0.0, state=quiet)}
     for change in changes:
         key = change.name, change.direction
         if change.action is MapAction.ACCUSE:
@@ -139,7 +142,7 @@ def answers_of_map(changes: Iterable[MapChange], start_ns: int) -> list[Answer]:
         elif standing.pop(key, None) is None:
             continue
         t_s = max((change.t_ns - start_ns) / _S, 0.0)
-        state = AnswerState.INCIDENT if standing else AnswerState.HEALTHY
+        state = AnswerState.INCIDENT if standing else quiet
         answers[t_s] = Answer(t_s=t_s, state=state, incidents=_once(standing.values()))
     return list(answers.values())
 

@@ -69,11 +69,11 @@ def packets_to_show(share: float, gate: float) -> int:
 
 
 def map_answers(record: RunRecord) -> list[Answer]:
-    """What the mapper says, as answers; where no link was seen, that it is not sure. Raises NoData where the workload
-    never began."""
-    if not fabric_map(record).routes:
-        return [Answer(t_s=0.0, state=AnswerState.UNSURE)]
-    return answers_of_map(fabric_map(record).changes, workload_ns(record)[0])
+    """What the mapper says, as answers; where no link was seen, or hosts do not choose paths, it is not sure that
+    nothing is broken. Raises NoData where the workload never began."""
+    sees = record.scenario.transport.names_paths and fabric_map(record).routes
+    quiet = AnswerState.HEALTHY if sees else AnswerState.UNSURE
+    return answers_of_map(fabric_map(record).changes, workload_ns(record)[0], quiet)
 
 
 def score_answers(record: RunRecord, answers: Sequence[Answer]) -> LocatingScore:

@@ -12,6 +12,7 @@ from functools import partial
 from heapq import merge
 
 from mrc_testbed.testbed.checks.events import PortChange
+from mrc_testbed.testbed.checks.late_packets import LatePackets
 from mrc_testbed.testbed.checks.probe_evidence import ProbeEvidence
 from mrc_testbed.testbed.checks.reckoned_paths import reckoned
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -35,6 +36,11 @@ KEPT = SCALES[-1]
 """Periods for which what was seen is remembered."""
 CARRIER_PACKETS = 20
 """What the state of a port is worth: as many packets that were all lost, or all arrived, in each period."""
+MOST_CONGESTED = 0.5
+"""What is put down to full queues at most: the share of packets that they cut, or that are late by them."""
+_TRIMMED = ("lost_trimmed", "lost_trimmed_lasthop")
+_LATE_PERIODS = 3
+"""For which a packet that was taken for lost may still arrive: that of its loss, the next one, and one more."""
 _DOWN, _UP = "DOWN", "UP"
 _Place = tuple[str, PathId]
 
@@ -143,12 +149,19 @@ class EndpointEvidence:
     def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
         self._routes = PathRoutesSeen(scenario, plan, table)
         self._settling = SettlingCounts(scenario.shape().rtt_ns)
+        self._late = LatePackets(_LATE_PERIODS * _snapshots_apart_ns(scenario))
         self._carriers = Carriers(plan, table, _snapshots_apart_ns(scenario))
         self._found: list[Observation] = []
 
     def counted(self, shot: Snapshot, rows: Iterable[PathCount]) -> None:
         """A host's snapshot, and what it tells of its paths."""
-        self._found += map(self._routes.observed, self._settling.take(shot, rows))
+        counts = list(rows)
+        self._late.take(shot, counts)
+        self._found += map(self._observed, self._settling.take(shot, counts))
+
+    def _observed(self, row: PathCount) -> Observation:
+        congested = min(row.congested + self._late.share(row.peer), MOST_CONGESTED)
+        return self._routes.observed(replace(row, congested=congested))
 
     def port(self, change: PortChange) -> None:
         """A port changed its state, as a host saw it."""
@@ -156,7 +169,7 @@ class EndpointEvidence:
 
     def end(self) -> None:
         """No snapshot comes any more: what waited for the next one counts as it is."""
-        self._found += map(self._routes.observed, self._settling.rest())
+        self._found += map(self._observed, self._settling.rest())
 
     def turn(self, end_ns: int) -> list[Observation]:
         """A period is over: what became known in it."""
@@ -170,30 +183,42 @@ class PathRoutesSeen:
 
     def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
         self._scenario, self._plan, self._table = scenario, plan, table
-        self._known: dict[tuple[str, str, PathId], Elements] = {}
+        self._known: dict[tuple[str, str, PathId], tuple[Elements, bool]] = {}
 
     def observed(self, row: PathCount) -> Observation:
-        """A count as evidence."""
+        """A count as evidence. Where packets may have gone several ways, those that arrived speak for what all ways
+        share; the lost ones say nothing, as they may have been lost on any."""
         key = row.host, row.peer, row.path
         if key not in self._known:
             self._known[key] = self._route(*key)
-        route = self._known[key]
-        return Observation(route, row.begin_ns, row.end_ns, row.sent, row.lost, row.host, row.first_lost_ns)
+        route, certain = self._known[key]
+        times = row.begin_ns, row.end_ns
+        if not certain:
+            return Observation(route, *times, row.sent - row.lost, 0, row.host)
+        counts = row.sent, row.lost
+        return Observation(route, *times, *counts, row.host, row.first_lost_ns, congested=row.congested)
 
-    def _route(self, host: str, peer: str, path: PathId) -> Elements:
+    def _route(self, host: str, peer: str, path: PathId) -> tuple[Elements, bool]:
+        """What is crossed for certain, and whether that is all."""
         plan, names_paths = self._plan, self._scenario.transport.names_paths
         src, dst = plan.host_by_name[host], plan.host_by_name[peer]
         ids = [path] if names_paths else [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
         ways = [self._table.crossed(host, plan.links_on_path(src, dst, each)) for each in ids]
-        return in_common(ways)
+        return in_common(ways), len(set(ways)) == 1
 
 
 class SettlingCounts:
     """Holds counts back for a snapshot. A loss is noticed some round trips after the packet left, so each row waits for
-    the next one, which may tell of more. A host that was late by more than T says nothing of that time."""
+    the next one, which may tell of more. A host that was late by more than T says nothing of that time.
+
+    A packet that a full queue cut may be taken for lost before its NACK is there. So of a host whose packets were cut,
+    now or in the time before, as many losses need no other cause.
+    """
 
     def __init__(self, rtt_ns: int) -> None:
         self._rtt_ns = rtt_ns
+        self._cut: dict[str, tuple[int, int, float]] = {}
+        """By host: packets that were cut, and sent, until its last snapshot; the share since the one before."""
         self._waiting: dict[str, dict[_Place, PathCount]] = {}
         self._latest: dict[str, int] = {}
 
@@ -201,9 +226,17 @@ class SettlingCounts:
         """What is known of a host's paths until the snapshot before this one."""
         was_late = shot.latest_ns > max(self._latest.get(shot.host, 0), self._rtt_ns)
         self._latest[shot.host] = max(shot.latest_ns, self._latest.get(shot.host, 0))
-        new = {} if was_late else {(row.peer, row.path): row for row in rows}
+        share = self._congestion(shot)
+        new = {} if was_late else {(row.peer, row.path): replace(row, congested=share) for row in rows}
         yield from _settled(self._waiting.get(shot.host, {}), new)
         self._waiting[shot.host] = new
+
+    def _congestion(self, shot: Snapshot) -> float:
+        cut, sent = sum(shot.counters.get(name, 0) for name in _TRIMMED), shot.counters.get("data_sent", 0)
+        cut_before, sent_before, share_before = self._cut.get(shot.host, (cut, sent, 0.0))
+        share = (cut - cut_before) / (sent - sent_before) if sent > sent_before else 0.0
+        self._cut[shot.host] = cut, sent, min(max(share, 0.0), MOST_CONGESTED)
+        return max(self._cut[shot.host][2], share_before)
 
     def rest(self) -> Iterator[PathCount]:
         """What still waits."""

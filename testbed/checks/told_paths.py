@@ -25,7 +25,7 @@ Retirements = dict[HostPath, tuple[list[int], list[int]]]
 @dataclass(frozen=True, slots=True)
 class PathCount:
     """`sent` packets left `host` for `peer` on a path between two moments, and `lost` of them vanished.
-    `first_lost_ns`: when the first of these left; 0: not known."""
+    `first_lost_ns`: when the first of these left; 0: not known. `congested`: as in `Observation`."""
 
     host: str
     peer: str
@@ -35,6 +35,7 @@ class PathCount:
     sent: int
     lost: int
     first_lost_ns: int = 0
+    congested: float = 0.0
 
     @property
     def key(self) -> HostPath:

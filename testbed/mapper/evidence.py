@@ -28,7 +28,8 @@ class Witness(StrEnum):
 class Observation:
     """`sent` packets left between `begin_ns` and `end_ns` on one way, and `lost` of them did not arrive.
 
-    `first_lost_ns`: when the first lost one left; 0: not known. `by`: the host that tells it.
+    `first_lost_ns`: when the first lost one left; 0: not known. `by`: the host that tells it. `congested`: the chance
+    of each to be lost to full queues, or taken for lost because of them.
     """
 
     route: Elements
@@ -39,6 +40,7 @@ class Observation:
     by: str
     first_lost_ns: int = 0
     witness: Witness = Witness.ENDPOINTS
+    congested: float = 0.0
 
     @property
     def onset_ns(self) -> int:

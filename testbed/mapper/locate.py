@@ -160,7 +160,7 @@ class _Search:
 
     def _explained(self, without: Suspect | None = None) -> list[float]:
         """The chance of each row's packets to be lost by what is taken for broken."""
-        passes = [1 - self._noise] * len(self._rows)
+        passes = [(1 - self._noise) * (1 - row.congested) for row in self._rows]
         for known in self._known:
             for number, times in self._times.get(known.suspect, {}).items():
                 if known.until_ns is None or self._rows[number].begin_ns <= known.until_ns:

@@ -95,7 +95,7 @@ class _Accused:
         if row.lost and alone:
             self.until_ns = max(self.until_ns, row.end_ns)
             least = _least(self.lost, self.lost + self.arrived)
-            self.well = max(self.well - row.lost * log(1 + least * times / noise), 0.0)
+            self.well = max(self.well - row.lost * log(1 + least * times / max(noise, row.congested)), 0.0)
             self.lost += row.lost
             self.arrived, self.clean = self.arrived + self.clean, 0.0
 

@@ -94,8 +94,8 @@ def blind_spots(record: RunRecord) -> Iterator[str]:
     if not record.scenario.transport.names_paths:
         how = f"{transport_words(record.scenario)}; {routing_words(record.scenario)}"
         yield (
-            f"Hosts do not choose paths here, switches do ({how}): a lost packet may have taken any of them. Only what "
-            "all have in common can be accused."
+            f"Hosts do not choose paths here, switches do ({how}): a lost packet may have taken any of them, so only a "
+            "port without carrier is accused, and what the packets of two hosts below one switch cross."
         )
         if record.scenario.mapper and record.scenario.mapper.probes:
             yield "Nobody probes: a probe takes the path that its sender names."

@@ -12,9 +12,18 @@ from test_checks_folder import LINK, PLAN, RunFolder, at, ev
 from mrc_testbed.testbed.checks.answers import AnswerState, answers_of_map, read_answers
 from mrc_testbed.testbed.checks.events import PortChange
 from mrc_testbed.testbed.checks.fabric_map import fabric_map, map_answers, score_answers, unseen_links
+from mrc_testbed.testbed.checks.late_packets import LatePackets
 from mrc_testbed.testbed.checks.map_spells import map_spells
-from mrc_testbed.testbed.checks.path_evidence import CARRIER_PACKETS, Carriers, PathRoutesSeen, evidence
+from mrc_testbed.testbed.checks.path_evidence import (
+    CARRIER_PACKETS,
+    MOST_CONGESTED,
+    Carriers,
+    PathRoutesSeen,
+    SettlingCounts,
+    evidence,
+)
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.told_paths import PathCount
 from mrc_testbed.testbed.mapper.evidence import Observation, Witness
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange
@@ -75,6 +84,71 @@ def test_of_hashed_packets_what_all_ways_share_is_known() -> None:
     hashed = f"{HEAD}transport: mrc-hashed\nendpoint: {{entropies: 8}}\n"
     found = {one.name for one in TABLE.all if one.elements <= set(observed(hashed, PathId(0, 1)).route)}
     assert found == {"h0", "h0:p0-t0-0", "p0-t0-0", "p0-t0-1", "h2:p0-t0-1", "h2"}, "not the T1"
+
+
+def test_a_hashed_packet_that_was_lost_accuses_nobody() -> None:
+    """Of four packets one was lost, on any way: three speak for what all ways share."""
+    row = observed(f"{HEAD}transport: mrc-hashed\nendpoint: {{entropies: 8}}\n", PathId(0, 1))
+    assert (row.sent, row.lost, row.first_lost_ns) == (3, 0, 0)
+
+
+# --- congestion ---
+
+
+def counted(number: int, host: str = "h0", **counters: int) -> Snapshot:
+    return Snapshot(at(number / 5), host, counters)
+
+
+def count(sent: int, lost: int = 0, peer: str = "h2") -> PathCount:
+    return PathCount("h0", peer, PathId(0, 0), at(1), at(2), sent, lost)
+
+
+def test_the_share_of_packets_that_were_cut_needs_no_other_cause() -> None:
+    """Of 100 packets 4 were cut, then of 50 one more."""
+    settling = SettlingCounts(S)
+    shares = []
+    for number, (sent, cut) in enumerate([(0, 0), (100, 4), (150, 5), (150, 5), (200, 5)]):
+        found = settling.take(counted(number, data_sent=sent, lost_trimmed=cut), [count(1)])
+        shares += [row.congested for row in found]
+    shares += [row.congested for row in settling.rest()]
+    assert shares == [0, 0.04, 0.04, 0.02, 0], "this time, or the one before"
+
+
+def test_more_than_half_is_never_put_down_to_queues() -> None:
+    settling = SettlingCounts(S)
+    for number, cut in enumerate([0, 90]):
+        shot = counted(number, data_sent=100 * number, lost_trimmed=cut)
+        assert all(row.congested == 0 for row in settling.take(shot, [count(1)]))
+    assert [row.congested for row in settling.rest()] == [MOST_CONGESTED]
+
+
+def test_what_arrives_twice_was_late() -> None:
+    """Of 40 packets to h2 two arrived twice; nobody else is concerned, and it is forgotten after 0.6 s."""
+    late = LatePackets(3 * PERIOD_NS)
+    late.take(counted(1, "h2", duplicates=5), [])
+    late.take(counted(2, "h0"), [count(30), count(10), count(99, peer="h3")])
+    assert late.share("h2") == 0, "it had counted these before"
+    late.take(counted(2, "h2", duplicates=7), [])
+    assert late.share("h2") == 2 / 40
+    assert late.share("h3") == 0
+    late.take(counted(5, "h0"), [count(10)])
+    late.take(counted(5, "h2", duplicates=7), [])
+    assert late.share("h2") == 0
+
+
+def test_the_same_losses_accuse_nobody_where_queues_are_full(tmp_path: Path) -> None:
+    """h0 loses one of ten on a path for a second: more than chance, but less than what queues cut."""
+
+    def changes(cut: int) -> Sequence[MapChange]:
+        folder = told_run(40, lost_at=range(18, 28), retired=False)
+        for number, event in enumerate(event for event in folder.events if event["host"] == "h0"):
+            event["lost_by_path"] = {"h2": {"0/1": 1}} if event["lost_by_path"] else {}
+            event["counters"] = {"data_sent": 40 * number, "lost_trimmed": cut * number}
+        (tmp_path / str(cut)).mkdir()
+        return fabric_map(record_of(tmp_path / str(cut), folder)).changes
+
+    assert [change.action for change in changes(0)][:1] == [MapAction.ACCUSE]
+    assert changes(8) == ()
 
 
 # --- ports without carrier ---
