@@ -93,6 +93,19 @@ def test_a_file_that_is_none_is_named_in_one_line(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", [*DOCUMENTS, *LINES, "completions.csv", "scenario.yaml"])
+@pytest.mark.nightly(keep=15)
+def test_a_map_of_a_damaged_run_is_one_line_or_a_map(
+    call: Call, run: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    damage(run / name)
+    ended = call("map", str(run))
+    assert "internal error" not in ended.err
+    assert ended.status == 0 or str(run) in ended.err
+    assert len(ended.said) <= (3 if name == "scenario.yaml" else 1), "a mistake in a scenario is shown with its line"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_every_list_and_comparison_goes_on(call: Call, run: Path, other: Path, damage: Callable[[Path], None]) -> None:
     damage(run / "verdict.json")
     (run.parent / "20260803T000000Z-compare").mkdir()
@@ -209,7 +222,7 @@ def test_a_value_that_no_run_writes_ends_in_a_line(call: Call, run: Path, other:
     if seed % 2:
         (run / "verdict.json").unlink()
         killed(run)
-    for command in (["results"], ["report", run.name], ["compare", run.name, other.name], ["clean"]):
+    for command in (["results"], ["report", run.name], ["map", run.name], ["compare", run.name, other.name], ["clean"]):
         ended = call(*command, "--out", str(run.parent))
         assert "internal error" not in ended.err, changed
         assert "Traceback" not in ended.err, changed
