@@ -47,6 +47,8 @@ def panels() -> list[dict[str, Any]]:
     late = 'mrc_daemon_lateness_seconds{stat="p99"}'
     busiest = f"topk(10, {rate('mrc_link_tx_bytes_total', SWITCHES, 'node, port')} * 8)"
     quantile = "histogram_quantile({}, sum by (le) (rate(mrc_step_duration_seconds_bucket[$__rate_interval])))"
+    came, went = (rate(f"mrc_link_{way}_packets_total", SWITCHES, "node") for way in ("rx", "tx"))
+    swallowed = f"1 - ({went}) / ({came}) > 0.05"
     name = {"textMode": "name", "reduceOptions": {"calcs": ["lastNotNull"]}}
     return [
         panel(stat, "Verdict", (6, 4), {"{{mrc_verdict}}": "mrc_verdict == 1"}, **name),
@@ -95,6 +97,7 @@ def panels() -> list[dict[str, Any]]:
             {"{{node}} {{port}}": busiest},
             "bps",
         ),
+        panel(chart, "Came in and did not go out", (24, 6), {"{{node}}": swallowed}, "percentunit"),
         panel(chart, "NIC ports down", (12, 6), {"{{host}} plane {{plane}}": f"mrc_port_up{{{PLANE}}} == 0"}),
         panel(chart, "Lateness of timers, p99", (12, 6), {"{{host}}": late}, "s"),
     ]
