@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from mrc_testbed.testbed.errors import FabricError
-from mrc_testbed.testbed.fabric.sandbox import network_of
+from mrc_testbed.testbed.fabric.sandbox import made_in_network_of
 from mrc_testbed.testbed.oam.packets import heard, packet_of
 from mrc_testbed.testbed.oam.probes import PACE_NS, TIMEOUT_NS, TIMEOUT_T, HopAnswer, HopProber, Probe
 from mrc_testbed.topos import names, usid
@@ -17,6 +17,13 @@ from mrc_testbed.topos.nodes import Host
 from mrc_testbed.topos.plan import Plan
 
 _MOST_BYTES = 2048
+
+
+def _raw_sockets() -> tuple[socket.socket, socket.socket]:
+    """One that sends whole IPv6 packets, and one that hears all of ICMPv6."""
+    protocols = socket.IPPROTO_RAW, socket.IPPROTO_ICMPV6
+    out, into = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, protocol) for protocol in protocols)
+    return out, into
 
 
 class KernelProber(HopProber):
@@ -32,9 +39,7 @@ class KernelProber(HopProber):
         self._asked: dict[int, int] = {}
         self._answers: list[HopAnswer | None] = []
         try:
-            with network_of(pid, host.name):
-                self._out = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
-                self._in = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+            self._out, self._in = made_in_network_of(pid, host.name, _raw_sockets)
         except OSError as error:
             raise FabricError(host.name, "open raw sockets", error.strerror or str(error)) from None
         self._in.setblocking(False)

@@ -21,9 +21,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from mrc_testbed.hosts.scratch import PRIVATE
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
@@ -32,6 +33,7 @@ from mrc_testbed.testbed.fabric.limits import lift_file_limit
 from mrc_testbed.testbed.interrupts import ignored_by_wish
 from mrc_testbed.testbed.terminal import say
 
+T = TypeVar("T")
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
@@ -343,6 +345,23 @@ def network_of(pid: int, node: str) -> Iterator[None]:
             _call("setns", own, CLONE_NEWNET)
     finally:
         os.close(own)
+
+
+def made_in_network_of(pid: int, node: str, make: Callable[[], T]) -> T:
+    """What `make` gives in the network namespace of `node`, held by process `pid`. A thread enters it and ends there:
+    from within the user namespace of a rootless sandbox there is no way back. Raises FabricError, and what `make`
+    does."""
+    other = open_of(pid, node, "ns/net")
+
+    def enter_and_make() -> T:
+        _call("setns", other, CLONE_NEWNET)
+        return make()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(enter_and_make).result()
+    finally:
+        os.close(other)
 
 
 def enter_user_namespace_of(pid: int) -> None:

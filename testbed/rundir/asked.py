@@ -6,18 +6,26 @@ They leave by raw sockets, which no counter of the kernel tells from others, so 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
-from mrc_testbed.testbed.rundir.files import read_lines
+from mrc_testbed.testbed.rundir.files import read_lines, write_failed
 
 ASKED = "asked.jsonl"
 
 
 def note_asked(folder: Path, host: str, packets: int) -> None:
-    """Add what one command has sent. One write, so that lines of several prompts do not mix."""
-    with open(folder / ASKED, "a", encoding="ascii", buffering=1) as file:
-        file.write(json.dumps({"host": host, "packets": packets}) + "\n")
+    """Add what one command has sent. One write, so that lines of several prompts do not mix. Raises RunError."""
+    path = folder / ASKED
+    try:
+        with open(path, "a", encoding="ascii", buffering=1) as file:
+            owner = folder.stat()
+            if os.geteuid() == 0 and os.fstat(file.fileno()).st_uid != owner.st_uid:
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+            file.write(json.dumps({"host": host, "packets": packets}) + "\n")
+    except OSError as error:
+        raise write_failed(path, error) from None
 
 
 def packets_asked(folder: Path) -> Counter[str]:

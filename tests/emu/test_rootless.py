@@ -115,14 +115,18 @@ def test_ctrl_c_ends_a_rootless_run_with_its_verdict(folder: Path) -> None:
 def test_who_runs_without_root_may_attach_to_the_run(folder: Path) -> None:
     run = Run(folder, steps=200, wrapper=as_nobody(folder))
     run.wait_until_step(1)
-    attach = [*COMMAND, "attach", "--out", str(run.out), "-c", "h0 ip -6 address show dev lo"]
-    by_owner = subprocess.run([*as_nobody(folder), *attach], capture_output=True, text=True, check=False)
+    commands = ["-c", "h0 ip -6 address show dev lo", "-c", "h0 trace h1"]
+    attach = [*COMMAND, "attach", "--out", str(run.out), *commands]
     by_root = subprocess.run(attach, capture_output=True, text=True, check=False)
+    by_owner = subprocess.run([*as_nobody(folder), *attach], capture_output=True, text=True, check=False)
     run.process.send_signal(signal.SIGINT)
     run.finish()
     for ended in (by_owner, by_root):
         assert ended.returncode == 0, ended.stderr
         assert "fd00::" in ended.stdout
+        assert "\n4  h1  " in ended.stdout
+    asked = run.folder / "asked.jsonl"
+    assert (asked.lstat().st_uid, asked.read_text(encoding="ascii").count("\n")) == (NOBODY, 2)
 
 
 @pytest.mark.nightly

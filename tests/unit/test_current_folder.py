@@ -86,7 +86,7 @@ COMMANDS = {
     "calibrate": [("calibrate --show", 2)],
     "topo show": [("topo show t.yaml --svg t.svg", 0)],
     "plan": [("plan --gpus 1024 --nic 800G --planes 8 --switch 51.2T --html plan.html", 0)],
-    "shell": [("shell t.yaml -c true", 2)],
+    "shell": [("shell t.yaml -c true", 1)],
     "attach": [("attach", 2)],
     "exec": [("exec h0 -- true", 2)],
     "clean": [("clean", 0)],
