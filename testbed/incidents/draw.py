@@ -57,7 +57,7 @@ class Draft:
     @property
     def public(self) -> dict[str, Any]:
         """The fabric and the workload. Not the seed: with it, anyone could run the case without its incident."""
-        return {key: self.data[key] for key in ("fabric", "workload")}
+        return {key: self.data[key] for key in ("fabric", "mapper", "workload")}
 
     @property
     def id(self) -> str:

@@ -10,11 +10,13 @@ from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.incidents.blind import EVENTS_FILE, SNAPSHOTS_FILE
 from mrc_testbed.testbed.incidents.case import CASE_FILE, CaseFolder
+from mrc_testbed.testbed.mapper.probing import ProbeRoute, probe_routes
+from mrc_testbed.testbed.mapper.suspects import SuspectTable
 from mrc_testbed.testbed.rundir.files import RecordError, refuse_strange_files
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.load.effective import plain_text
 
-_PUBLIC = ("fabric", "workload")
+_PUBLIC = ("fabric", "mapper", "workload")
 
 
 def observed_record(case: CaseFolder) -> RunRecord:
@@ -39,7 +41,17 @@ def observed_record(case: CaseFolder) -> RunRecord:
         stalls=tuple(events.stalls),
         port_changes=tuple(events.port_changes),
         port_moves=tuple(events.port_moves),
+        probes=tuple(events.probes),
     )
+
+
+def probes_of_case(case: CaseFolder) -> Mapping[str, tuple[ProbeRoute, ...]]:
+    """By host the probes that its agent sends; none in a case without agents. Raises as `observed_record` does."""
+    scenario = _scenario(case, case.about())
+    if scenario.mapper is None:
+        return {}
+    plan = scenario.plan()
+    return probe_routes(plan, SuspectTable(plan), scenario.mapper.owners, scenario.host_names)
 
 
 def _time(case: CaseFolder, about: Mapping[str, Any], key: str) -> int:
@@ -51,7 +63,7 @@ def _time(case: CaseFolder, about: Mapping[str, Any], key: str) -> int:
 
 def _scenario(case: CaseFolder, about: Mapping[str, Any]) -> Scenario:
     try:
-        return load_scenario_text(plain_text({"name": "case", **{key: about.get(key) for key in _PUBLIC}}))
+        return load_scenario_text(plain_text({"name": "case", **{key: about[key] for key in _PUBLIC if key in about}}))
     except ScenarioError as error:
         what = error.problems[0]
         raise RecordError(case.folder / CASE_FILE, f"{what.path}: {what.message}; draw and observe it again") from None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.incidents.blind import EVENTS_FILE, SNAPSHOTS_FILE, TOPOLOGY_FILE
 from mrc_testbed.testbed.incidents.case import CASE_FILE, CaseFolder
+from mrc_testbed.testbed.incidents.observed import probes_of_case
 from mrc_testbed.testbed.rundir.files import read_json, read_lines, text_lines
 from mrc_testbed.testbed.rundir.tables import PORTS, SAMPLES
 
@@ -73,8 +74,13 @@ class Observer:
         for line in read_lines(case.folder / SNAPSHOTS_FILE):
             self._snapshots[line["host"]].add(line["t_ns"], line)
         self._events = Timed()
+        self._probes = Timed()
         for line in sorted(read_lines(case.folder / EVENTS_FILE), key=lambda line: int(line["t_ns"])):
-            self._events.add(line["t_ns"], line)
+            (self._probes if line.get("event") == "map_window" else self._events).add(line["t_ns"], line)
+        self._probed: Mapping[str, Sequence[Sequence[str]]] = {
+            host: [probe.links for probe in probes] for host, probes in probes_of_case(case).items()
+        }
+        """By host what each of its probes goes up by."""
         self._ports: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for link in self.links.values():
             for own, peer in ((link["near"], link["far"]), (link["far"], link["near"])):
@@ -148,6 +154,20 @@ class Observer:
             shown = shown[: bisect_left([t_ns for t_ns, _ in shown], last_ns)] or found[:MOST_EVENTS]
         rows = [{"t_s": self._seconds(t_ns), **line} for t_ns, line in shown]
         return {"events": rows, "more": len(shown) < len(found)}
+
+    def probes(self, since_s: float) -> Facts:
+        """Of each probe that hosts have told of since then: who sends it, up which links and back, how many, how many
+        of these were lost. What is clean is left out."""
+        sent: Counter[tuple[str, int]] = Counter()
+        lost: Counter[tuple[str, int]] = Counter()
+        for _, line in self._probes.between(self._start_ns + round(since_s * NS), self.now_ns):
+            sent.update((line["host"], number) for number in line["order"])
+            lost.update((line["host"], number) for number, _ in line["lost"])
+        rows = [
+            {"host": host, "links": list(self._probed[host][number]), "sent": sent[host, number], "lost": count}
+            for (host, number), count in sorted(lost.items())
+        ]
+        return {"sent": sent.total(), "lossy": rows}
 
     def _ports_of(self, node: str) -> dict[str, Facts]:
         found: dict[str, Facts] = {}

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.rundir.files import parse_json
 MOST_LOOKS = 10_000
 MOST_BYTES = 64 << 20
 MOST_LINE_BYTES = 1 << 20
-_LOOKS = ("host", "switch", "link", "events")
+_LOOKS = ("host", "switch", "link", "events", "probes")
 _FREE = ("wait", "now")
 _GOES_ON = "`wait`, `now` and `answer` go on"
 
@@ -58,6 +58,7 @@ class Conversation:
             "switch": (observer.switch, {"switch": str}),
             "link": (self._link, {"link": str, "s": float}),
             "events": (observer.events, {"since_s": float}),
+            "probes": (observer.probes, {"since_s": float}),
         }
 
     def reply(self, line: str) -> str:

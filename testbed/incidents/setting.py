@@ -51,6 +51,7 @@ def draw_setting(dice: Dice, lasts_s: float = LASTS_S, busy: bool | None = None)
         "world": "virtual",
         "fabric": {**dice.of("fabric").one(_FABRICS), "rtt": dice.of("rtt").one(_RTTS)},
         "endpoint": {"icrc": True},
+        "mapper": {"period": "10 rtt"},
     }
     hosts = [host.name for host in load_scenario_text(plain_text({**head, "workload": _ANY})).plan().hosts]
     jobs = [_job(dice.of("job"), head, hosts, lasts_s)]

@@ -75,7 +75,7 @@ def test_the_setting_does_not_depend_on_what_breaks() -> None:
 
 def test_what_is_public_has_neither_seed_nor_faults() -> None:
     draft = draw_case(17, "link-loss")
-    assert set(draft.public) == {"fabric", "workload"}
+    assert set(draft.public) == {"fabric", "mapper", "workload"}
     assert str(draft.data["seed"]) not in json.dumps(draft.public)
 
 

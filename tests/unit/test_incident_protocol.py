@@ -25,7 +25,7 @@ from mrc_testbed.testbed.incidents.observer import Observer
 from mrc_testbed.testbed.incidents.protocol import BadRequest, Conversation, LookBudget
 
 LASTS_S = 4.0
-TOOLS = "topology, now, wait, host, switch, link, events, answer"
+TOOLS = "topology, now, wait, host, switch, link, events, probes, answer"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,12 @@ def test_only_wait_moves_the_clock_and_nothing_later_is_told(case: CaseFolder) -
     assert link["rows"][-1]["t_s"] <= 1.5
     early = talk.ask("events", since_s=0)["events"]
     assert len(early) == waited["events"]
+    assert talk.ask("probes", since_s=0)["sent"] > 20
+    assert talk.ask("probes", since_s=1.5) == {"ok": True, "sent": 0, "lossy": []}
     talk.ask("wait", s=99)
+    lossy = talk.ask("probes", since_s=1.5)["lossy"]
+    assert len({row["links"][0].partition(":")[2] for row in lossy}) == 1, "all go by the T0"
+    assert all(0 < row["lost"] <= row["sent"] for row in lossy)
     assert talk.ask("now")["over"] is True
     assert len(talk.ask("events", since_s=0)["events"]) > len(early), "a T0 has died"
     assert talk.ask("events", since_s=LASTS_S)["events"] == []
@@ -211,7 +216,7 @@ def test_the_example_finds_a_silent_switch(tmp_path: Path) -> None:
     """In forty lines."""
     example = Path(__file__).parents[2] / "docs" / "examples" / "detector.py"
     assert len(example.read_text().splitlines()) <= 40
-    case = make_case(draw_case(4, "t1-silent"), tmp_path)
+    case = make_case(draw_case(2, "t1-silent"), tmp_path)
     observe(case)
     found = serve(case, "example", ProgramCalled((sys.executable, str(example)), 60), LookBudget())
     assert found.status == 0
