@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +15,21 @@ from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.plan import Plan
 
 PROBES_SHARE = 0.02
-"""Of the packets a second that the machine carries, at most."""
+"""Of the packets a second that the machine carries, and of the rate of each link, at most."""
+_FRAME_BITS = 8 * (14 + 40 + 40 + 8 + 24)
+"""Of a probe on its way: Ethernet, both IPv6 headers, UDP and what it says (hosts/probe_socket.py)."""
+OF_MACHINE, OF_LINK = "of the packets that this machine carries", "of what a link carries"
 
 
 @dataclass(frozen=True, slots=True)
 class Probing:
     """Of a run. `routes`: of each host; `period_ns`: every probe leaves once in it; `asked_ns`: the same, as the
-    scenario has it."""
+    scenario has it; `limit`: what makes it longer."""
 
     routes: Mapping[str, tuple[ProbeRoute, ...]]
     period_ns: int
     asked_ns: int
+    limit: str = OF_MACHINE
 
     @property
     def warning(self) -> str:
@@ -32,8 +37,8 @@ class Probing:
         if self.period_ns == self.asked_ns:
             return ""
         many = sum(map(len, self.routes.values()))
-        room = f"{many} probes each {format_duration(self.asked_ns)} are more than {PROBES_SHARE:.0%} of its packets"
-        return f"mapper.period: {room} that this machine carries; it is {format_duration(self.period_ns)} instead"
+        room = f"{many} probes each {format_duration(self.asked_ns)} are more than {PROBES_SHARE:.0%} {self.limit}"
+        return f"mapper.period: {room}; it is {format_duration(self.period_ns)} instead"
 
     def record(self) -> dict[str, Any]:
         """What environment.json says of it."""
@@ -60,10 +65,18 @@ def probing_of(scenario: Scenario, plan: Plan, most_pps: float | None) -> Probin
         return None
     routes = probe_routes(plan, SuspectTable(plan), settings.owners, scenario.host_names)
     asked_ns = settings.period_ns(plan.shape.rtt_ns)
-    if most_pps is None:
-        return Probing(routes, asked_ns, asked_ns)
-    least_ns = sum(map(len, routes.values())) * 1e9 / (PROBES_SHARE * most_pps)
-    return Probing(routes, max(asked_ns, _whole_ms(least_ns)), asked_ns)
+    least_ns = {OF_LINK: _busiest_ns(plan, routes) / PROBES_SHARE}
+    if most_pps is not None:
+        least_ns[OF_MACHINE] = sum(map(len, routes.values())) * 1e9 / (PROBES_SHARE * most_pps)
+    limit = max(least_ns, key=lambda one: least_ns[one])
+    return Probing(routes, max(asked_ns, _whole_ms(least_ns[limit])), asked_ns, limit)
+
+
+def _busiest_ns(plan: Plan, routes: Mapping[str, tuple[ProbeRoute, ...]]) -> float:
+    """The longest that a link needs for all probes that cross it once, one way."""
+    crossing = Counter(link for probes in routes.values() for probe in probes for link in probe.links)
+    links = plan.link_by_name
+    return max((count * _FRAME_BITS * 1e9 / links[name].rate_bps for name, count in crossing.items()), default=0.0)
 
 
 def _whole_ms(value_ns: float) -> int:

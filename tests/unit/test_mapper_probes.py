@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mrc_testbed.testbed.checks.path_evidence import period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.mapper.evidence import Witness
+from mrc_testbed.testbed.mapper.probing import ProbeRoute
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.map_words import blind_spots, map_lines
 from mrc_testbed.testbed.runner.probing import probing_of
@@ -146,8 +148,22 @@ def test_a_slow_machine_has_a_longer_period_and_the_run_says_so() -> None:
     stretched = probing_of(scenario, scenario.plan(), 4_000.0)
     assert stretched is not None
     assert stretched.period_ns == stretched.record()["probes"] * 1_000_000_000 // 80
-    assert stretched.warning.startswith("mapper.period: 28 probes each 200ms are more than 2% of its packets")
+    assert stretched.warning.startswith("mapper.period: 28 probes each 200ms are more than 2% of the packets")
     assert stretched.warning.endswith("it is 350ms instead")
+
+
+def test_probes_leave_a_slow_link_to_the_workload() -> None:
+    scenario = load_scenario_text(FILE, overrides=["fabric.port_rate=100kbit", "fabric.rtt=500us"])
+    probing = probing_of(scenario, scenario.plan(), None)
+    assert probing is not None
+    crossing = max(sum(link in probe.links for probe in probes) for link, probes in _of_ports(probing.routes))
+    assert probing.period_ns == pytest.approx(crossing * 1008 / 100_000 / 0.02 * 1e9, rel=1e-3)
+    assert "are more than 2% of what a link carries" in probing.warning
+
+
+def _of_ports(routes: Mapping[str, tuple[ProbeRoute, ...]]) -> list[tuple[str, tuple[ProbeRoute, ...]]]:
+    """The links of hosts, each with the probes of its host, which alone cross it."""
+    return [(link, probes) for probes in routes.values() for link in {probe.links[0] for probe in probes}]
 
 
 def test_a_denial_lasts_while_probes_are_lost_and_ends_when_they_come_back(tmp_path: Path) -> None:
