@@ -22,6 +22,14 @@ from mrc_testbed.testbed.mapper.suspects import Direction, Suspect
 _S = 1e9
 
 
+def f1_of(precision: float | None, recall: float | None) -> float | None:
+    """The harmonic mean of both; None without both."""
+    if precision is None or recall is None:
+        return None
+    both = precision + recall
+    return 2 * precision * recall / both if both else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class FaultFound:
     """How one thing that was broken was found. `located_ns`: from when it was in place until all its links were named;
@@ -93,10 +101,7 @@ class LocatingScore:
     @property
     def f1(self) -> float | None:
         """Precision and recall in one: their harmonic mean; None without both."""
-        if self.precision is None or self.recall is None:
-            return None
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        return f1_of(self.precision, self.recall)
 
     @property
     def balanced_accuracy(self) -> float | None:

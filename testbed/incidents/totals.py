@@ -9,6 +9,7 @@ from math import inf
 from statistics import fmean
 from typing import Any
 
+from mrc_testbed.testbed.checks.locating import f1_of
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.incidents.draw import KIND_WORDS
 from mrc_testbed.testbed.incidents.scoring import CaseScore, IncidentFound
@@ -85,10 +86,7 @@ class ScoreTotals:
     @property
     def f1(self) -> float | None:
         """The harmonic mean of both; None without both."""
-        if self.precision is None or self.recall is None:
-            return None
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        return f1_of(self.precision, self.recall)
 
     @property
     def alarms_an_hour(self) -> float | None:
