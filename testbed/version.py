@@ -23,7 +23,7 @@ _LINKS = 5
 
 
 def version_line() -> str:
-    """Such as `mrc-testbed 0.1.0 (commit 1a2b3c4, /home/me/mrc-testbed)`."""
+    """Such as `mrc-testbed 0.2.0 (commit 1a2b3c4, /home/me/mrc-testbed)`."""
     known = commit()
     return f"{NAME} {metadata.version(NAME)} (commit {known[:7] if known else 'unknown'}, {PLACE})"
 

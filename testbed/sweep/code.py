@@ -14,6 +14,6 @@ def code_version() -> dict[str, Any]:
 
 
 def version_words(found: Any) -> str:
-    """`0.1.0 (1a2b3c4)`."""
+    """`0.2.0 (1a2b3c4)`."""
     known = found if isinstance(found, dict) else {}
     return f"{known.get('version', 'unknown')} ({(known.get('commit') or 'unknown')[:7]})"
