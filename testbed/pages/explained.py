@@ -16,7 +16,7 @@ _WORDS = (
 _TOO_SHORT = ("T", "n/a")
 _KNOWN = [name for name in TERMS if name in _WORDS or (name.lower() != name and name not in _TOO_SHORT)]
 _TERM = re.compile(rf"(?<![\w/.-])({'|'.join(sorted(map(re.escape, _KNOWN), key=len, reverse=True))})(s?)(?![\w/-])")
-_AS_IT_IS = ("pre", "code", "a", "h2", "h3", "h4", "h5", "th")
+_AS_IT_IS = ("pre", "code", "a", "h2", "h3", "h4", "h5", "h6", "th")
 
 
 class Explained:
