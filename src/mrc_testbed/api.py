@@ -2,7 +2,7 @@
 the package may move at any time.
 
 A name is loaded when it is first used. So a plugin that runs in a host's daemon loads nothing but what it asks for.
-docs/api.md has a line for each name, and tests/unit/api.txt their signatures.
+docs/api.md has a line for each name, and tests/unit/api/api.txt their signatures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a transport is: everything that the rest of the testbed must know of one, as a value.
 
-A transport is asked for a property and never for its name (tests/unit/test_transports.py). Those of ours are one file
-each beside this one; a plugin can bring another (docs/extend.md).
+A transport is asked for a property and never for its name (tests/unit/transports/test_transports.py). Those of ours are
+one file each beside this one; a plugin can bring another (docs/extend.md).
 """
 
 from __future__ import annotations

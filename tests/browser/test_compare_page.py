@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import OpenPage
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-
-from recorded import record_run
-from test_checks_folder import SCENARIO, RunFolder
-from test_compare_transports import three
-
 from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
+from tests.browser.conftest import OpenPage
+from tests.unit.checks.test_folder import SCENARIO, RunFolder
+from tests.unit.compare.test_transports import three
+from tests.unit.recorded import record_run
 
 USUAL = [1.0, 1.0, 1.0, 1.2, 1.1, 1.0, 1.0, 1.0]
 

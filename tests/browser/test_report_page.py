@@ -15,7 +15,7 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.pages.glossary import definition
 from mrc_testbed.testbed.pages.report.write import write_report
 from tests.browser.conftest import OpenPage
-from tests.unit.test_checks_folder import HOSTS, LINK, THREE_TIERS, RunFolder, at, phase
+from tests.unit.checks.test_folder import HOSTS, LINK, THREE_TIERS, RunFolder, at, phase
 
 READINGS = 44
 """Five a second, over the whole of the run."""

@@ -1,6 +1,6 @@
 """A machine that stands still, as a VM that is paused or a laptop that sleeps: nothing is believed, and nobody fails.
 
-Every process of the run is stopped, by its number. The wall clock stepping meanwhile: tests/unit/test_stamps.py.
+Every process of the run is stopped, by its number. The wall clock stepping meanwhile: tests/unit/hosts/test_stamps.py.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_data_of_another_host_or_for_another_qp_writes_nothing(source, field, re
 
 
 def test_data_that_fit_in_every_field_are_written_whoever_sent_them():
-    """No endpoint can tell them without a secret; the books of the run do (tests/unit/test_checks_senders.py)."""
+    """No endpoint can tell them without a secret; the books of the run do (tests/unit/checks/test_senders.py)."""
     net, flow, packet = set_up()
     forged = pattern(PACKET, 5)
     give(net, packet.replace(pattern(2 * PACKET, 0)[:PACKET], forged))

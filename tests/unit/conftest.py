@@ -6,12 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from calls import Call, Ended
-from measuring import bench as bench
 
 from mrc_testbed.testbed import cli
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.rundir.ownership import claimed
+from tests.unit.calls import Call, Ended
 
 
 @pytest.fixture

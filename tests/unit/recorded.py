@@ -1,4 +1,4 @@
-"""A whole run folder as a run leaves it: the hand-made small run of test_checks_folder.py, with ports and verdict."""
+"""A whole run folder as a run leaves it: the hand-made small run of checks/test_folder.py, with ports and verdict."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from test_checks_folder import HOSTS, PLAN, RunFolder, at
 
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.rundir.planned import plan_document
 from mrc_testbed.testbed.rundir.tables import FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, Table
 from mrc_testbed.testbed.scenario import load_scenario
+from tests.unit.checks.test_folder import HOSTS, PLAN, RunFolder, at
 
 EXPECT = ["step_time.p100 <= 1.5 x clean.median during faults", "qp_errors == 0", "recovery.p100 <= 10 rtt"]
 RATE_BYTES = 2_000_000

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_dashboard import queries
+from tests.unit.metrics.test_dashboard import queries
 
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "tests/unit/small_virtual.yaml"

@@ -1,0 +1,1 @@
+from tests.unit.runner.measuring import bench as bench

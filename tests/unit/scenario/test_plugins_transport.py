@@ -1,0 +1,98 @@
+"""A transport from a plugin: a value with facts, with an endpoint of ours or one of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrc_testbed.api import load_run
+from mrc_testbed.testbed.app.run import run_scenario
+from mrc_testbed.testbed.errors import ExitCode, ScenarioError
+from mrc_testbed.testbed.scenario import load_recorded, load_scenario
+from mrc_testbed.topos.routes import Routing
+
+ROOT = Path(__file__).parents[3]
+FOLDED = (ROOT / "docs/examples/mrc_folded.py").read_text(encoding="utf-8")
+OWN = """
+from dataclasses import replace
+
+from mrc_testbed.api import TRANSPORTS
+
+
+def two_evs(request, plugins, wiring):
+    from mrc_testbed.hosts.mrc.transport import mrc_hashed
+
+    for row in request.rows("peers"):
+        row["evs"] = [ev for ev in row["evs"] if ev[1] < 2]
+    return mrc_hashed(request, plugins, wiring)
+
+
+TWO = replace(TRANSPORTS["mrc-hashed"], word="two-evs", protocol="two-evs", endpoint="two_evs")
+PLUGIN = {"transport": {"two-evs": TWO}}
+"""
+SCENARIO = """
+name: s
+plugins: [mine.py]
+transport: {transport}
+world: virtual
+fabric: {{planes: 2, t0_groups: 2, t1: 4, hosts_per_t0: 1, port_rate: 12.5mbit, rtt: 40ms}}
+workload: [{{sendrecv: {{size: 64KiB, iterations: 3}}}}]
+expect: [bytes_wrong == 0]
+"""
+
+
+def written(folder: Path, source: str, transport: str) -> Path:
+    (folder / "mine.py").write_text(source, encoding="utf-8")
+    (folder / "s.yaml").write_text(SCENARIO.format(transport=transport), encoding="utf-8")
+    return folder / "s.yaml"
+
+
+def mistakes(file: Path) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file)
+    return " ".join(problem.message for problem in caught.value.problems)
+
+
+def test_facts_of_ours_may_be_changed(tmp_path: Path) -> None:
+    scenario = load_scenario(written(tmp_path, FOLDED, "mrc-folded"))
+    assert (scenario.transport, scenario.routing, scenario.shape().planes) == ("mrc-folded", Routing.SRV6, 1)
+    outcome = run_scenario(scenario, tmp_path / "out", quiet=True)
+    assert outcome.exit_code is ExitCode.PASS
+    assert outcome.folder is not None
+    again = load_recorded(outcome.folder)
+    assert again.transport == "mrc-folded"
+
+
+def test_it_may_bring_its_own_endpoint_which_hosts_load(tmp_path: Path) -> None:
+    outcome = run_scenario(load_scenario(written(tmp_path, OWN, "two-evs")), tmp_path / "out", quiet=True)
+    assert outcome.exit_code is ExitCode.PASS, outcome.error
+    assert outcome.folder is not None
+    paths = load_run(outcome.folder).paths
+    used = set(paths[paths["packets"] > 0][["plane", "uplink"]].itertuples(index=False, name=None))
+    assert used == {(plane, ev) for plane in range(2) for ev in range(2)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('word="mrc-folded"', 'word="other"', "mine.py: transport 'mrc-folded' is called 'other' by its Transport"),
+        (
+            "    layout=",
+            "    protocol='none',\n    layout=",
+            "has the protocol 'none'; write one of mrc, ",
+        ),
+        ("    layout=", "    endpoint='none',\n    layout=", "there is no function none"),
+        ("    layout=", "    group='none',\n    layout=", "has the settings 'none'; there are endpoint, roce, tcp"),
+        ("MRC_FOLDED}", "3}", "must be a mrc_testbed.api.Transport"),
+        ('{"mrc-folded": MRC', '{"roce": MRC', "transport 'roce' has the name of a built-in one; choose another"),
+    ],
+)
+def test_one_that_cannot_be_used_is_one_mistake(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in FOLDED
+    assert said in mistakes(written(tmp_path, FOLDED.replace(old, new), "mrc-folded"))
+
+
+def test_an_unknown_one_is_told_with_those_of_the_plugin(tmp_path: Path) -> None:
+    said = mistakes(written(tmp_path, FOLDED, "mrc-foldet"))
+    assert "mrc-folded" in said
