@@ -510,7 +510,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "stall",
             "A time in which a QP had data to deliver and delivered none, longer than two round trips and 20 ms.",
-            "All transports have it, so it compares how long each of them stands still. The metric is `stall`.",
+            "All transports have it, so it compares how long each of them stalls. The metric is `stall`.",
             "scenario.md#expectations",
         ),
         Term(

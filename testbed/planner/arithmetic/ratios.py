@@ -158,7 +158,7 @@ def _of_size(small: SmallFabric) -> Iterator[Ratio]:
         what="packets that fill a port for a round trip",
         plan=plan.port_gbps * 1e9 * plan.rtt_s / 8 / WIRE_BYTES,
         here=shape.plane_bdp_packets,
-        why="two cores carry so many packets a second",
+        why="two cores carry few packets a second",
         of_plan=f"{plan.port_gbps}G, {plan.rtt_s * 1e6:g} us",
         of_here=f"{shape.port_rate_bps / 1e6:g}M, {shape.rtt_ns / 1e6:g} ms",
     )

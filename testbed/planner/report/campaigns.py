@@ -55,7 +55,7 @@ def _count(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.3g} %" if value else "stands"
+    return f"{value:.3g} %" if value else "stopped"
 
 
 def _cells(spread: Spread, form: Callable[[float], str]) -> tuple[str, str]:

@@ -32,12 +32,12 @@ _LEAST_PERCENT = 0.0001
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """A label, and a number for each job; no numbers: a heading. `stands_at`: what means that the job stands still.
+    """A label, and a number for each job; no numbers: a heading. `stopped_at`: the value from which the job is stopped.
     `ends_job`: each ends it."""
 
     label: str
     numbers: Sequence[MarkedNumber | None] = ()
-    stands_at: float | None = None
+    stopped_at: float | None = None
     ends_job: bool = False
 
     def cells(self) -> list[str]:
@@ -47,15 +47,15 @@ class FailureRow:
     def _cell(self, number: MarkedNumber | None) -> str:
         if number is None:
             return "-"
-        value = self._words(number, number.value, "stands still")
+        value = self._words(number, number.value, "stopped")
         value = "ends the job" if self.ends_job and number.value > 0 else value
-        low, high = (self._words(number, each, "stands") for each in (number.low, number.high))
+        low, high = (self._words(number, each, "stopped") for each in (number.low, number.high))
         if number.high == inf:
             return f"{value}\n{low} or more"
         return f"{value}\n{between(low, high)}" if number.is_range else value
 
     def _words(self, number: MarkedNumber, value: float, standing: str) -> str:
-        if self.stands_at is not None and (value >= self.stands_at if self.stands_at else value < _LEAST_PERCENT):
+        if self.stopped_at is not None and (value >= self.stopped_at if self.stopped_at else value < _LEAST_PERCENT):
             return standing
         if number.unit == "%" and 0 < value < _LEAST_PERCENT:
             return f"<{_LEAST_PERCENT:g} %"
@@ -72,10 +72,10 @@ def failure_rows(plans: Sequence[FailurePlan]) -> Iterator[FailureRow]:
     yield FailureRow("flaps stop the job for")
     for recovery in plans[0].recoveries:
         losses = [plan.job.flap_loss(recovery) for plan in plans]
-        yield FailureRow(f"  {recovery.name}", losses, stands_at=100, ends_job=recovery.ends_job)
+        yield FailureRow(f"  {recovery.name}", losses, stopped_at=100, ends_job=recovery.ends_job)
     yield FailureRow("effective training time")
     for recovery in plans[0].recoveries:
-        yield FailureRow(f"  {recovery.name}", [plan.job.effective(recovery) for plan in plans], stands_at=0)
+        yield FailureRow(f"  {recovery.name}", [plan.job.effective(recovery) for plan in plans], stopped_at=0)
     yield FailureRow("  network that never fails", [each["spared"] for each in numbers])
 
 

@@ -28,7 +28,7 @@ def test_the_table_has_a_row_for_each_recovery(call: Call) -> None:
     ended = call("plan", "--planes", "8", "--tiers", "2")
     for told in (
         *("NIC-T0 links failed, a day", "19.9", "34.1 %", "0.249", "25.2 min"),
-        *("MRC, 8 RTT of 10 us", "0.0019 %", "72.2 %", "BGP, hold timer 9 s", "stands"),
+        *("MRC, 8 RTT of 10 us", "0.0019 %", "72.2 %", "BGP, hold timer 9 s", "stopped"),
         *("[F1] nic link: 0.057 (0.057 to 0.119) % a month, published", "SIGCOMM 2024"),
     ):
         assert told in ended.out

@@ -1,0 +1,96 @@
+"""Plain words in everything that people read: docs, scenarios, lessons, docstrings and comments."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+UNCLEAR = re.compile(
+    r"\bso[\s#]+(?:many|much)\b|\bwhoever\b|\bof[\s#]+which\b|\banew\b|(?<!-)\b(?:stands?|stood|standing)\b(?!-)",
+    re.IGNORECASE,
+)
+"""A quantity without its number, a clause that is read twice, a verb that says less than `is`."""
+
+PAGES = ("*.md", "docs/**/*.md", "changelog.d/*.md", ".github/**/*.md")
+SHIPPED = ("scenarios/**/*.yaml", "scenarios/**/*.md", "scenarios/**/*.py", "docs/examples/**/*.*")
+QUOTED: frozenset[tuple[str, str]] = frozenset()
+"""(file, text) of quotes that keep their words."""
+
+CODE_THAT_IS_CLEAN = (
+    *("docs", "scenarios", "src", "topos/families", "tests/mapping", "tests/soak", "tests/sweep", "tests/virtual"),
+    *(f"testbed/{room}" for room in ("export", "faults", "incidents", "live", "metrics", "switchview")),
+)
+"""Folders whose Python files are held at zero."""
+
+
+def unclear(text: str) -> Iterator[tuple[int, str]]:
+    """(line, words) of what is to be said in plain words."""
+    for match in UNCLEAR.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match[0]
+
+
+def remarks(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of the docstrings, also those below constants, and of the comments of a Python file."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno])
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def files(*patterns: str) -> list[Path]:
+    return sorted({path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()})
+
+
+def told(path: Path, line: int, words: str) -> str:
+    return f"{path.relative_to(ROOT)}:{line}: {words!r}"
+
+
+def in_whole(path: Path) -> list[str]:
+    name = str(path.relative_to(ROOT))
+    found = unclear(path.read_text(encoding="utf-8"))
+    return [told(path, line, words) for line, words in found if (name, words) not in QUOTED]
+
+
+def in_remarks(path: Path) -> list[str]:
+    said = remarks(path.read_text(encoding="utf-8"))
+    return [told(path, first + line - 1, words) for first, text in said for line, words in unclear(text)]
+
+
+def test_pages_and_scenarios_say_it_in_plain_words() -> None:
+    assert [line for path in files(*PAGES, *SHIPPED) for line in in_whole(path)] == []
+
+
+@pytest.mark.parametrize("folder", CODE_THAT_IS_CLEAN)
+def test_docstrings_and_comments_say_it_in_plain_words(folder: str) -> None:
+    assert [line for path in files(f"{folder}/**/*.py") for line in in_remarks(path)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["so\nmany", "So much", "whoever", "of\n# which", "anew", "it stands in a file", "stood"]
+)
+def test_unclear_words_are_found(text: str) -> None:
+    assert len(list(unclear(f"Here {text}."))) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["standard", "outstanding", "a stand-in", "so that many", "understand", "of a which-key"]
+)
+def test_other_words_are_not(text: str) -> None:
+    assert not list(unclear(text))
+
+
+def test_remarks_are_docstrings_and_comments_alone() -> None:
+    source = '"""Head."""\n\nX = "so much"  # so many\n"""Below\nof which."""\n'
+    assert [(line, words) for first, text in remarks(source) for line, words in unclear(text)] == [
+        (2, "of which"),
+        (1, "so many"),
+    ]
