@@ -13,7 +13,7 @@ COLUMN_HEAD = ["column", "type", "unit", "meaning"]
 KEY_HEAD = ["key", "type", "meaning"]
 FILES_HEAD = ["file", "what it is for", "absent"]
 FRAME_HEAD = ["frame", "from", "a row is", "columns"]
-EVENT_HEAD = ["event", "more keys"]
+EVENT_LIST = "More keys, by event:"
 LENGTH = {"ms": "number?", "rtt": "number?", "packets": "number?", "why": "text"}
 HISTORY = "history.jsonl"
 MAP = "map.jsonl"
@@ -60,8 +60,15 @@ def table(text: str, head: list[str]) -> list[list[str]]:
     raise AssertionError(f"no table {' | '.join(head)}")
 
 
+def items(text: str, head: str) -> list[str]:
+    """The items of the list below this line."""
+    _, found, below = text.partition(f"{head}\n\n- ")
+    assert found, f"no list {head}"
+    return below.partition("\n\n")[0].split("\n- ")
+
+
 def words(cell: str) -> list[str]:
-    """What stands in backquotes."""
+    """What is in backquotes."""
     return re.findall(r"`([^`]+)`", cell)
 
 
@@ -121,7 +128,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def _wrong_events(folder: Path) -> list[str]:
-    more = {words(event)[0]: set(words(keys_)) for event, keys_ in table(section(EVENTS), EVENT_HEAD)}
+    more = {name: set(keys_) for name, *keys_ in map(words, items(section(EVENTS), EVENT_LIST))}
     types = {name: kind for name, kind, _ in columns(EVENTS)}
     found = set()
     for event in _lines(folder / EVENTS):

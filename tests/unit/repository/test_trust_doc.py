@@ -9,14 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
-ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and not line.startswith("| promise |")]
+ITEMS = re.findall(r"^- .*\n(?:  .*\n)*", TEXT, re.MULTILINE)
 NAMED = re.compile(r"`(?:(tests(?:/\w+)+\.py)(?:::(\w+))?|(test_\w+))`")
 """A file of tests, one of its tests, or another test of the file named before it."""
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[2:40] for row in ROWS])
-def test_each_promise_names_tests_that_exist(row: str) -> None:
-    named = NAMED.findall(row.rpartition(" | ")[2])
+@pytest.mark.parametrize("item", ITEMS, ids=[item[2:40] for item in ITEMS])
+def test_each_promise_names_tests_that_exist(item: str) -> None:
+    named = NAMED.findall(item)
     assert named, "no test"
     file = ""
     for path, test, sibling in named:
@@ -27,7 +27,7 @@ def test_each_promise_names_tests_that_exist(row: str) -> None:
 
 
 def test_tests_outside_of_tables_exist_too() -> None:
-    prose = "\n".join(line for line in TEXT.splitlines() if line not in ROWS)
+    prose = re.sub("|".join(map(re.escape, ITEMS)), "", TEXT)
     for path, test, sibling in NAMED.findall(prose):
         assert not sibling
         assert not test or f"def {test}(" in (ROOT / path).read_text(encoding="utf-8")
