@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What the set-up scripts share: how they fail, become root and use apt. It is sourced, never run.
 
-PYTHONS=(python3 /usr/bin/python3 python3.13 python3.12 python3.11)
+PYTHONS=(python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11)
 
 fail() { printf 'setup: %s\n' "$*" >&2; exit 4; }
 
