@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         seen[name] += 1
     if compiled.in_use() == "compiled":
         aside = [item for item in items if item.get_closest_marker("python_core")]
-        items[:] = [item for item in items if item not in aside]
+        items[:] = [item for item in items if not item.get_closest_marker("python_core")]
         config.hook.pytest_deselected(items=aside)
 
 

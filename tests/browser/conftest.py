@@ -29,7 +29,7 @@ _FLAGS = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder is a browser test. Without a browser it is skipped for a person, a failure in CI."""
-    ours = [item for item in items if HERE in Path(item.fspath).parents]
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
     for item in ours:
         item.add_marker(pytest.mark.browser)
     if ours and not os.environ.get("CI") and not browser_path():

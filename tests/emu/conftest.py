@@ -30,7 +30,7 @@ QUICK = clos2_shape(planes=2, t0_groups=2, t1=2, hosts_per_t0=1, port_rate_bps=2
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder is an emu test. Without root it cannot run: skipped for a person, a failure in CI."""
     for item in items:
-        if HERE in Path(item.fspath).parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.emu)
             if os.geteuid() != 0 and not os.environ.get("CI"):
                 item.add_marker(pytest.mark.skip(reason="needs root: run `make test`, which uses sudo"))

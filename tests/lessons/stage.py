@@ -18,6 +18,8 @@ from mrc_testbed.testbed.lessons.shelf import shipped_lessons
 from mrc_testbed.testbed.lessons.solution import own_answers, solution_answers, write_solution
 from mrc_testbed.testbed.lessons.work import Work, open_work, start
 from mrc_testbed.testbed.report.console import open_console
+from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 LESSONS = (*shipped_lessons(), Path(new.__file__).parent / "template")
 """And the one that `lesson new` makes: it is a lesson, too."""
@@ -29,6 +31,12 @@ STUDENTS = ("anna", "bo", "chidi")
 def loaded(folder: Path) -> Lesson:
     """Read once: that takes half a second."""
     return load_lesson(folder)
+
+
+def in_virtual_time(folder: Path) -> bool:
+    """Whether it can be done there. Read from its file alone: whole lessons take seconds, and every worker collects."""
+    words = re.search(r"^worlds: \[(.*)\]$", (folder / CHECK_FILE).read_text(), re.M)
+    return words is None or WorldKind.VIRTUAL.value in words[1]
 
 
 def named(folder: Path) -> str:

@@ -16,13 +16,13 @@ from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.topos.budget import usual_capacity
 from mrc_testbed.topos.cost import cpus
-from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, loaded, named
+from tests.lessons.stage import LESSONS, STUDENTS, Class, hand_in, in_virtual_time, loaded, named
 from tests.lessons.wrong import gives_away, wrong_answer
 
 LONGEST_S = 40
 MOST = 0.9
 """Of what two cores carry."""
-IN_VIRTUAL_TIME = [one for one in LESSONS if WorldKind.VIRTUAL in loaded(one).worlds]
+IN_VIRTUAL_TIME = [one for one in LESSONS if in_virtual_time(one)]
 each_student = pytest.mark.parametrize(
     "name", [STUDENTS[0], *(pytest.param(one, marks=pytest.mark.nightly) for one in STUDENTS[1:])]
 )
@@ -75,6 +75,7 @@ def unbuilt(folder: Path, pupils: Class) -> Grade:
 @each_lesson
 def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
     lesson = loaded(folder)
+    assert (WorldKind.VIRTUAL in lesson.worlds) is (folder in IN_VIRTUAL_TIME)
     for stage in Stage:
         cells = cells_of(lesson, stage)
         for run in lesson.runs:
