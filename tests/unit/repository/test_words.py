@@ -20,6 +20,9 @@ UNCLEAR = re.compile(
 
 PAGES = ("*.md", "docs/**/*.md", "changelog.d/*.md", ".github/**/*.md")
 SHIPPED = ("scenarios/**/*.yaml", "scenarios/**/*.md", "scenarios/**/*.py", "docs/examples/**/*.*")
+LONGEST_CELL = 200
+"""Characters that can be read in a terminal and in a diff."""
+
 QUOTED: frozenset[tuple[str, str]] = frozenset()
 """(file, text) of quotes that keep their words."""
 
@@ -94,3 +97,10 @@ def test_remarks_are_docstrings_and_comments_alone() -> None:
         (2, "of which"),
         (1, "so many"),
     ]
+
+
+@pytest.mark.parametrize("page", files("docs/**/*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_cell_of_a_table_holds_a_paragraph(page: Path) -> None:
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert [cell for cell in cells if len(cell) > LONGEST_CELL] == [], "make a list of the table"
