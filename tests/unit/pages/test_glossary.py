@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.pages.glossary import SECTIONS, TERMS, WIDTH, definition, markdown
+from mrc_testbed.testbed.pages.glossary import SECTIONS, SOURCE, TERMS, WIDTH, Term, definition, markdown, read
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "glossary.md"
@@ -23,6 +23,18 @@ def test_the_page_is_made_of_the_definitions() -> None:
     again = "python -m mrc_testbed.testbed.pages.glossary > docs/glossary.md"
     assert PAGE.read_text(encoding="utf-8") == markdown(), again
     assert max(map(len, markdown().splitlines())) <= WIDTH
+
+
+def test_paragraphs_of_a_term_are_its_tooltip_more_about_it_and_where_to_read_on() -> None:
+    intro, sections = read(
+        "# G\n\nIn\ntwo lines.\n\n## A\n\n### x\n\nAn x.\n\nMore\nof it.\n\nSee: a.md#x\n\n### y\n\nA y.\n"
+    )
+    assert intro == "In two lines."
+    assert sections == {"A": (Term("x", "An x.", "More of it.", "a.md#x"), Term("y", "A y."))}
+
+
+def test_lines_of_the_definitions_are_not_too_long() -> None:
+    assert max(map(len, SOURCE.read_text(encoding="utf-8").splitlines())) <= WIDTH
 
 
 def test_a_term_is_defined_once() -> None:

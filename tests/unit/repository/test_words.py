@@ -18,7 +18,7 @@ UNCLEAR = re.compile(
 )
 """A quantity without its number, a clause that is read twice, a verb that says less than `is`."""
 
-PAGES = ("*.md", "docs/**/*.md", "changelog.d/*.md", ".github/**/*.md")
+PAGES = ("*.md", "docs/**/*.md", "testbed/**/*.md", "changelog.d/*.md", ".github/**/*.md")
 SHIPPED = ("scenarios/**/*.yaml", "scenarios/**/*.md", "scenarios/**/*.py", "docs/examples/**/*.*")
 LONGEST_CELL = 200
 """Characters that can be read in a terminal and in a diff."""
