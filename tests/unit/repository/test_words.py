@@ -20,6 +20,7 @@ UNCLEAR = re.compile(
 
 PAGES = ("*.md", "docs/**/*.md", "testbed/**/*.md", "changelog.d/*.md", ".github/**/*.md")
 SHIPPED = ("scenarios/**/*.yaml", "scenarios/**/*.md", "scenarios/**/*.py", "docs/examples/**/*.*")
+WIDTH = 120
 LONGEST_CELL = 200
 """Characters that can be read in a terminal and in a diff."""
 
@@ -104,3 +105,10 @@ def test_no_cell_of_a_table_holds_a_paragraph(page: Path) -> None:
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == [], "make a list of the table"
+
+
+@pytest.mark.parametrize("page", files(*PAGES, "scenarios/**/*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "!")) and " " in line.strip()]
+    assert [line for line in lines if len(line) > WIDTH] == []
