@@ -15,6 +15,7 @@ from mrc_testbed.testbed.commands import errors, incident, lesson, sweep
 from mrc_testbed.testbed.commands.bounds import bounds
 from mrc_testbed.testbed.commands.calibrate import calibrate
 from mrc_testbed.testbed.commands.compare import compare
+from mrc_testbed.testbed.commands.completion.command import completed, completion
 from mrc_testbed.testbed.commands.decode import decode
 from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
@@ -68,6 +69,7 @@ scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
 scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
 scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
 app.command(epilog=example("schema > scenario.schema.json"))(schema)
+app.command(epilog=example("completion bash > ~/.local/share/bash-completion/completions/mrc-testbed"))(completion)
 app.command(epilog=example("doctor"))(doctor)
 app.command(epilog=example("calibrate"))(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
@@ -180,6 +182,8 @@ def main() -> None:
         say(f"warning: {complaint}", err=True)
     try:
         with unwrapped(), known_code_alone():
+            if completed(app, sys.argv[1:]):
+                sys.exit(ExitCode.PASS)
             app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

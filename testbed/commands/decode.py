@@ -14,7 +14,9 @@ from mrc_testbed.testbed.terminal import say
 def decode(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Capture: pcap or pcapng, also gzipped; - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="[FILE]", help="Capture: pcap or pcapng, also gzipped; - for standard input.", show_default=False
+        ),
     ] = None,
     limit: Annotated[
         int | None,

@@ -17,7 +17,9 @@ from mrc_testbed.testbed.terminal import say
 def topo_show(
     scenario: ScenarioFile,
     set_: Set = None,
-    svg: Annotated[Path | None, typer.Option(help="Write the drawing to this SVG file.", show_default=False)] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the drawing to this SVG file.", show_default=False)
+    ] = None,
 ) -> None:
     """Show the fabric of a scenario: a table of names and addresses, and a drawing."""
     import shutil
@@ -89,7 +91,7 @@ def execute(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="Run folder or its name; default: the run going on.", show_default=False),
+        typer.Option(metavar="RUN", help="Run folder or its name; default: the run going on.", show_default=False),
     ] = None,
     out: Out = Path("results"),
 ) -> None:

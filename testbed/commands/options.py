@@ -76,7 +76,7 @@ ScaleOption = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="Results folder; each run gets its own folder in it.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Results folder; each run gets its own folder in it.")]
 
 On = Annotated[
     str,

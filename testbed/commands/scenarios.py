@@ -62,7 +62,9 @@ def copy(
     name: ScenarioName,
     file: Annotated[
         Path | None,
-        typer.Argument(help="Target file. Default: its own name, in this folder.", show_default=False),
+        typer.Argument(
+            metavar="[FILE]", help="Target file. Default: its own name, in this folder.", show_default=False
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
 ) -> None:

@@ -46,7 +46,7 @@ _More = Annotated[
     list[Path] | None,
     typer.Argument(metavar="MORE...", help="Copies of it with other cells, as of the jobs of a workflow."),
 ]
-_Out = Annotated[Path, typer.Option(help="A new folder for the sweep.", show_default=False)]
+_Out = Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the sweep.", show_default=False)]
 _Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Each scenario N times.")]
 _VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...")]
 _Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]

@@ -145,7 +145,7 @@ def _of_cells(cells: Sequence[Cell], lines: Callable[[Scenario], Iterable[str]])
 def schema(
     scenario: Annotated[
         Path | None,
-        typer.Argument(help="Include the plugin names of this scenario.", show_default=False),
+        typer.Argument(metavar="[SCENARIO]", help="Include the plugin names of this scenario.", show_default=False),
     ] = None,
 ) -> None:
     """Print the JSON Schema of scenario files, for completion and checks in an editor."""

@@ -32,7 +32,19 @@ ROOT = Path(__file__).parents[3]
 QUICKSTART = str(ROOT / "scenarios" / "quickstart.yaml")
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 COMMANDS = (
-    *("run", "validate", "schema", "doctor", "calibrate", "topo show", "shell", "attach", "exec", "clean"),
+    *(
+        "run",
+        "validate",
+        "schema",
+        "completion",
+        "doctor",
+        "calibrate",
+        "topo show",
+        "shell",
+        "attach",
+        "exec",
+        "clean",
+    ),
     *("decode", "replay", "report", "metrics", "map", "show", "export", "paper", "scenarios show", "scenarios copy"),
     *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
     *(

@@ -82,6 +82,7 @@ COMMANDS = {
     "scenarios show": [("scenarios show quickstart", 0)],
     "scenarios copy": [("scenarios copy quickstart mine.yaml", 0)],
     "schema": [("schema t.yaml", 0)],
+    "completion": [("completion bash", 0), ("completion bash -- run t", 0)],
     "doctor": [],  # a test of its own
     "calibrate": [("calibrate --show", 2)],
     "topo show": [("topo show t.yaml --svg t.svg", 0)],
