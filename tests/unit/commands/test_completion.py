@@ -138,8 +138,8 @@ def test_an_answer_loads_little() -> None:
     script = (
         "import sys; sys.argv = ['mrc-testbed', 'completion', 'bash', '--', 'run', 'q']\n"
         "from mrc_testbed.testbed import cli\n"
-        "cli.main()\n"
-        f"print([name for name in {heavy!r}.split() if name in sys.modules], file=sys.stderr)"
+        "try: cli.main()\n"
+        f"finally: print([name for name in {heavy!r}.split() if name in sys.modules], file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (ran.stdout.split()[0], ran.stderr.strip()) == ("quickstart", "[]")
