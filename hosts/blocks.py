@@ -8,12 +8,15 @@ PERIOD times their size, and none by up to PERIOD steps, puts right bytes where 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 PERIOD = 65521
 """A block and one more turn of it stay in the second-level cache."""
 _STRIDE = 8209
 _XOR_BYTES = 1 << 14
+
+Xor = Callable[[memoryview, memoryview], None]
+"""target ^= source, for two views of one length."""
 
 
 class Block:
@@ -56,7 +59,10 @@ def summed_period(data_seed: int, ranks: Iterable[int]) -> bytes:
 
 
 def xor_into(target: memoryview, source: memoryview) -> None:
-    """target ^= source. Blocks of 16 KiB stay in the first-level cache: 2.6 ns a byte, against 4.2 with 64 KiB."""
+    """As Xor, with the standard library alone.
+
+    Slices of 16 KiB stay in the first-level cache: 2.6 ns a byte, against 4.2 with 64 KiB.
+    """
     for at in range(0, len(target), _XOR_BYTES):
         into = target[at : at + _XOR_BYTES]
         result = int.from_bytes(into, "little") ^ int.from_bytes(source[at : at + _XOR_BYTES], "little")

@@ -16,6 +16,7 @@ import sys
 import traceback
 from time import monotonic_ns
 
+from mrc_testbed.hosts.blocks import Xor, xor_into
 from mrc_testbed.hosts.control import ControlChannel
 from mrc_testbed.hosts.session import Session
 from mrc_testbed.hosts.turns import Turns
@@ -25,10 +26,10 @@ from mrc_testbed.hosts.udp import Timer
 class Daemon:
     """A loop of turns. `run` returns the exit code."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, xor: Xor = xor_into) -> None:
         self._channel = ControlChannel(control)
         timer = Timer()
-        self._session = Session(self._channel, timer.lateness)
+        self._session = Session(self._channel, timer.lateness, xor=xor)
         self._turns = Turns(self._channel, self._session, timer)
 
     def run(self) -> int:
@@ -45,14 +46,14 @@ class Daemon:
         return 0
 
 
-def serve(control: socket.socket) -> int:
-    """Be the daemon at this end of a control channel; returns the exit code of the process."""
+def serve(control: socket.socket, xor: Xor = xor_into) -> int:
+    """Be the daemon at this end of a control channel; returns the exit code of the process. `xor`: as of Session."""
     # Ctrl-C is for the runner, which heals first and then closes the channel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # The hot path makes no reference cycles; a collection in the middle of a run would be seen as lateness.
     gc.disable()
-    return Daemon(control).run()
+    return Daemon(control, xor).run()
 
 
 def main() -> int:

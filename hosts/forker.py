@@ -6,15 +6,17 @@ Because of the process between them a daemon becomes a child of the runner, whic
 for it. The pages of the loaded code are shared: 64 daemons answer after 0.26 s and take 2.7 MB each, in place of 3.0 s
 and 12.2 MB.
 
-Started as `python -m mrc_testbed.hosts.forker REQUESTS`, where REQUESTS is its end of a Unix seqpacket pair. A request
-is the name of a host with three descriptors: a network namespace, the daemon's end of its control channel, a log. The
-answer is `{"pid": N}` or `{"error": TEXT}`. It exits when the other end is closed; its daemons go on.
+Started as `python -m mrc_testbed.hosts.forker REQUESTS [XOR]`, where REQUESTS is its end of a Unix seqpacket pair, and
+XOR names the function with which daemons add training data, as MODULE:NAME (hosts/blocks.py). A request is the name of
+a host with three descriptors: a network namespace, the daemon's end of its control channel, a log. The answer is
+`{"pid": N}` or `{"error": TEXT}`. It exits when the other end is closed; its daemons go on.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import json
 import os
 import socket
@@ -22,6 +24,7 @@ import sys
 import traceback
 from typing import NoReturn
 
+from mrc_testbed.hosts.blocks import Xor, xor_into
 from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
 from mrc_testbed.hosts.daemon import serve
 
@@ -31,18 +34,18 @@ _DESCRIPTORS = 3
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def fork_daemons(requests: socket.socket) -> None:
-    """Answer requests until the other end is closed."""
+def fork_daemons(requests: socket.socket, xor: Xor) -> None:
+    """Answer requests until the other end is closed. `xor`: as of mrc_testbed.hosts.session.Session."""
     while True:
         name, descriptors, _, _ = socket.recv_fds(requests, FORK_MESSAGE_BYTES, _DESCRIPTORS)
         if not name:
             return
-        requests.sendall(json.dumps(_forked(name, descriptors, requests)).encode())
+        requests.sendall(json.dumps(_forked(name, descriptors, requests, xor)).encode())
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _forked(name: bytes, descriptors: list[int], requests: socket.socket) -> dict[str, int | str]:
+def _forked(name: bytes, descriptors: list[int], requests: socket.socket, xor: Xor) -> dict[str, int | str]:
     """The PID of a new daemon, from the process between, which ends at once."""
     read_end, write_end = os.pipe()
     between = os.fork()
@@ -52,7 +55,7 @@ def _forked(name: bytes, descriptors: list[int], requests: socket.socket) -> dic
             requests.close()
             os.close(read_end)
             os.close(write_end)
-            _become_daemon(name, *descriptors)
+            _become_daemon(name, xor, *descriptors)
         os.write(write_end, str(daemon).encode())
         os._exit(0)
     os.close(write_end)
@@ -62,7 +65,7 @@ def _forked(name: bytes, descriptors: list[int], requests: socket.socket) -> dic
     return {"pid": int(pid)} if pid else {"error": "no process could be made"}
 
 
-def _become_daemon(name: bytes, network: int, control: int, log: int) -> NoReturn:
+def _become_daemon(name: bytes, xor: Xor, network: int, control: int, log: int) -> NoReturn:
     """The rest of the life of a forked process, which never returns to the forker's code."""
     status = 1
     try:
@@ -75,7 +78,7 @@ def _become_daemon(name: bytes, network: int, control: int, log: int) -> NoRetur
             raise OSError(number, f"setns: {os.strerror(number)}")
         os.close(network)
         os.close(log)
-        status = serve(socket.socket(fileno=control))
+        status = serve(socket.socket(fileno=control), xor)
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1
     except BaseException:
@@ -87,10 +90,18 @@ def _become_daemon(name: bytes, network: int, control: int, log: int) -> NoRetur
 
 def main() -> int:
     """Entry point of `python -m mrc_testbed.hosts.forker`."""
+    xor = _named(sys.argv[2]) if len(sys.argv) > 2 else xor_into
     gc.disable()
     gc.freeze()
-    fork_daemons(socket.socket(fileno=int(sys.argv[1])))
+    fork_daemons(socket.socket(fileno=int(sys.argv[1])), xor)
     return 0
+
+
+def _named(place: str) -> Xor:
+    """Loaded before the forks, so that all daemons share its pages."""
+    module, _, name = place.partition(":")
+    xor: Xor = getattr(importlib.import_module(module), name)
+    return xor
 
 
 if __name__ == "__main__":

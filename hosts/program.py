@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period, xor_into
+from mrc_testbed.hosts.blocks import PERIOD, Block, Xor, random_period, summed_period, xor_into
 from mrc_testbed.hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
 from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, ProgramQps, RankPrograms, Report, StepReport
 from mrc_testbed.hosts.stream import Content, Incoming, Outgoing, StreamError
@@ -64,13 +64,14 @@ class _Track:
 
 
 class Program:
-    """Interpreter of one rank's tracks over the QPs of `transport`.
+    """Interpreter of one rank's tracks over the QPs of `transport`. `xor` adds the data of two ranks.
 
     Raises ProgramError when an operation is unknown, has wrong arguments, or reaches outside its region.
     """
 
-    def __init__(self, job: RankPrograms, transport: ProgramQps) -> None:
+    def __init__(self, job: RankPrograms, transport: ProgramQps, xor: Xor = xor_into) -> None:
         self._transport = transport
+        self._xor_into = xor
         self._data_seed = job.data_seed
         self._grain_ns = job.grain_ns
         self._waiting: dict[str, list[_Track]] = {}
@@ -312,7 +313,7 @@ class Program:
         target = self._transport.region(qp)[offset : offset + length]
         for at in range(0, length, SLICE_BYTES):
             part = target[at : at + SLICE_BYTES]
-            xor_into(part, self._own.at(step, place + at, len(part)))
+            self._xor_into(part, self._own.at(step, place + at, len(part)))
             yield _AGAIN
 
     def _check(

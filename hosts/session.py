@@ -11,6 +11,7 @@ from collections.abc import Callable
 from time import process_time_ns
 from typing import Protocol
 
+from mrc_testbed.hosts.blocks import Xor, xor_into
 from mrc_testbed.hosts.common.errors import CoreError
 from mrc_testbed.hosts.common.events import ImmediateDelivered, QpError, WriteCompleted
 from mrc_testbed.hosts.common.timers import NEVER
@@ -47,7 +48,8 @@ class RunnerChannel(Protocol):
 class Session:
     """The state that commands build up. Who drives it reads `network`, `program` and `running`.
 
-    `wiring`: what carries the packets; None: sockets of this namespace. `cpu_ns`: CPU time so far.
+    `wiring`: what carries the packets; None: sockets of this namespace. `cpu_ns`: CPU time so far. `xor`: how rank
+    programs add data.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Session:
         lateness: Lateness,
         wiring: Wiring | None = None,
         cpu_ns: Callable[[], int] = process_time_ns,
+        xor: Xor = xor_into,
     ) -> None:
         self._channel = channel
         self._lateness = lateness
         self._wiring = wiring or KernelWiring()
         self._cpu_ns = cpu_ns
+        self._xor = xor
         self._warm_up: WarmUp | None = None
         self._snapshot_ns = 0
         self.next_tick_ns = 0
@@ -331,7 +335,7 @@ class Session:
             raise CommandError("a program is running")
         rank, data_seed, tracks = request.number("rank"), request.number("data_seed"), request.rows("program")
         job = RankPrograms(rank, data_seed, tracks, GRAIN_NS // network.speed)
-        self.program = Program(job, QpTransport(network.endpoint, self._qps.by_name, network.peers))
+        self.program = Program(job, QpTransport(network.endpoint, self._qps.by_name, network.peers), self._xor)
         self._started = self._reported_done = False
         return {}
 

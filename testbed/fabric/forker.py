@@ -13,7 +13,9 @@ from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.sandbox import open_of
 from mrc_testbed.testbed.isolated import PLACE, python_command
+from mrc_testbed.testbed.xor import xor_arrays
 
+_XOR = f"{xor_arrays.__module__}:{xor_arrays.__name__}"
 _ENDED = b'{"error": "the process that forks it has ended"}'
 
 
@@ -47,10 +49,12 @@ class Forker:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                python_command("mrc_testbed.hosts.forker", str(theirs.fileno()), place=source),
+                python_command("mrc_testbed.hosts.forker", str(theirs.fileno()), _XOR, place=source),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                # numpy starts no threads of its own, which a fork would lose.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )

@@ -23,6 +23,7 @@ from mrc_testbed.testbed.virtual.lateness import LateTurns
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.packet import VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.xor import xor_arrays
 
 _NOT_ARMED = -1
 
@@ -202,7 +203,7 @@ class VirtualHost:
         self._probes = _Probes(nic)
         self._lateness = Lateness()
         wiring = _VirtualWiring(nic, self._inbox, self._carrier, self._probes)
-        self._session = Session(self, self._lateness, wiring, lambda: 0)
+        self._session = Session(self, self._lateness, wiring, lambda: 0, xor_arrays)
         self._loop: DatagramLoop | None = None
         self._armed_ns = _NOT_ARMED
         self._wanted_ns = 0

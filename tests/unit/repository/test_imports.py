@@ -35,7 +35,7 @@ ORDER = (
         "testbed.inputs",
         "testbed.consent",
     ),
-    *("testbed.cpus", "testbed.calibration"),
+    *("testbed.cpus", "testbed.xor", "testbed.calibration"),
     *(
         "testbed.planner.arithmetic",
         "testbed.wireview",
@@ -356,7 +356,7 @@ def test_the_mapper_knows_the_plan_of_a_fabric_and_nothing_else() -> None:
 
 
 def test_the_virtual_world_has_no_machine_and_a_chance_of_its_own() -> None:
-    known = ("topos", "hosts", "testbed.errors", "testbed.oam", "testbed.switching", "testbed.virtual")
+    known = ("topos", "hosts", "testbed.errors", "testbed.oam", "testbed.switching", "testbed.virtual", "testbed.xor")
     pure = STDLIB - MACHINE | {"random"}
     assert not breaches(
         "testbed/virtual",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import load_scenario
 from mrc_testbed.testbed.scenario.cells.cells import load_cells
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 
 ROOT = Path(__file__).parents[3]
 SMALL = ROOT / "tests/unit/small_virtual.yaml"
@@ -44,6 +46,13 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
 def folder_of(outcome: RunOutcome) -> Path:
     assert outcome.folder is not None
     return outcome.folder
+
+
+def test_a_batch_keeps_no_fabric_but_the_last(tmp_path: Path) -> None:
+    """The objects of a run hold each other, and nothing looks for cycles while one runs."""
+    for number in range(3):
+        run(tmp_path / str(number))
+    assert sum(isinstance(found, VirtualFabric) for found in gc.get_objects()) <= 1
 
 
 def in_another_python(place: Path, hash_seed: int) -> Path:
