@@ -96,10 +96,13 @@ COMMANDS = {
 """Commands, with the exit status of each and a part of what it prints."""
 
 
-def elsewhere(*arguments: str) -> Any:
+SYSTEMS = ("win32", "darwin")
+
+
+def elsewhere(system: str, *arguments: str) -> Any:
     """What tests/other_system.py prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.other_system", *arguments],
+        [sys.executable, "-m", "tests.other_system", system, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -110,15 +113,16 @@ def elsewhere(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """Of all commands, in one process, since what takes time is to start."""
+@pytest.fixture(scope="module", params=SYSTEMS)
+def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Of all commands, in one process a system, since what takes time is to start."""
     here = tmp_path_factory.mktemp("elsewhere")
     run, again = (record_run(here / "results" / f"2026080{day}T000000Z-small") for day in (1, 2))
     (here / "small.yaml").write_text(SCENARIO)
     pcap(here / "every.pcap", every_vector())
     places = {"here": here, "root": ROOT, "run": run, "again": again}
-    return dict(zip(COMMANDS, elsewhere(*(command.format(**places) for command in COMMANDS)), strict=True))
+    commands = [command.format(**places) for command in COMMANDS]
+    return dict(zip(COMMANDS, elsewhere(request.param, *commands), strict=True))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -130,9 +134,10 @@ def test_a_command_without_a_fabric_works_on_any_system(answers: dict[str, tuple
 
 
 def test_only_what_builds_fabrics_needs_linux() -> None:
-    refused = elsewhere("--imports")
+    refused = elsewhere("win32", "--imports")
     assert {name: why for name, why in refused.items() if name not in OF_THE_KERNEL} == {}
     assert refused.keys() == OF_THE_KERNEL
+    assert elsewhere("darwin", "--imports").keys() <= OF_THE_KERNEL
 
 
 def test_packages_of_linux_are_installed_on_linux_alone() -> None:
