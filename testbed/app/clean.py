@@ -11,7 +11,7 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.errors import RunError, TestbedError
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import RunOutcome
-from mrc_testbed.testbed.rundir.files import RecordError
+from mrc_testbed.testbed.rundir.files import RecordError, any_values
 from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, being_written, hand_over, release
 from mrc_testbed.testbed.rundir.recorder import note_interrupt
 
@@ -71,7 +71,8 @@ def _finished(folder: Path) -> Cleaned | None:
         if not abandoned(folder):
             return None
         words = _BEFORE if not (folder / VERDICT_FILE).exists() else _AFTER
-        return Cleaned(folder, words.format(finish(folder).word), judged=True)
+        with any_values(folder):
+            return Cleaned(folder, words.format(finish(folder).word), judged=True)
     except TestbedError as error:
         reason = str(error)
     except Exception as error:  # nobody knows what may stand in a folder

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.junit import JUNIT_FILE, junit_text
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
-from mrc_testbed.testbed.rundir.files import write_json, write_whole
+from mrc_testbed.testbed.rundir.files import RecordError, write_json, write_whole
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
@@ -39,7 +39,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         write_json(folder / RECOVERY_FILE, recovery_document(record))
         write_whole(folder / JUNIT_FILE, junit_text([case]))
         write_whole(folder / "summary.txt", summary_text(verdict, record))
-        write_whole(folder / METRICS_FILE, open_metrics(recorded_readings(record, verdict)))
+        _write_metrics(record, verdict, console)
         write_verdict(verdict, folder, outcome.headline)
     except OSError as error:
         place = error.filename2 or error.filename or folder
@@ -59,6 +59,16 @@ def _make_captures(record: RunRecord, console: Console) -> None:
         write_captures(record)
     except RunError as error:
         console.print(f"warning: {error}", style="yellow", soft_wrap=True)
+
+
+def _write_metrics(record: RunRecord, verdict: Verdict, console: Console) -> None:
+    """The verdict does not need them: a folder with a value that no run writes has none."""
+    try:
+        text = open_metrics(recorded_readings(record, verdict))
+    except RecordError as error:
+        console.print(f"warning: {METRICS_FILE} could not be made: {error}", style="yellow", soft_wrap=True)
+    else:
+        write_whole(record.folder / METRICS_FILE, text)
 
 
 def write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:

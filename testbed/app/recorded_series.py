@@ -16,7 +16,7 @@ from mrc_testbed.testbed.live.series_feed import entry_names, run_info
 from mrc_testbed.testbed.metrics.exposition import SeriesReading
 from mrc_testbed.testbed.metrics.readings import readings
 from mrc_testbed.testbed.metrics.series import RunSeries, final_document, port_labels
-from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, read_json
+from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, any_values, open_plain, read_json
 from mrc_testbed.testbed.rundir.tables import SAMPLES
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
@@ -36,7 +36,8 @@ _STATES = {ord("S"): "SKIP", ord("G"): "GOOD"}
 
 def recorded_readings(record: RunRecord, verdict: Verdict | None, truth: bool = False) -> list[SeriesReading]:
     """All metrics of a run, as they were at its end. Raises RecordError for files that cannot be read."""
-    return readings(_document(record, verdict), port_labels(record.plan), truth)
+    with any_values(record.folder):
+        return readings(_document(record, verdict), port_labels(record.plan), truth)
 
 
 def _document(record: RunRecord, verdict: Verdict | None) -> dict[str, Any]:

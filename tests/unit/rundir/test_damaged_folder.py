@@ -27,7 +27,7 @@ VALUES = ["x", "", None, [], {}, True, -1, 1e308, float("nan"), float("inf"), 10
 DOCUMENTS = ("verdict.json", "counters.json", "plan.json", "environment.json", "fidelity.json", "recovery.json")
 LINES = ("history.jsonl", "events.jsonl")
 TABLES = ("samples.csv", "ports.csv", "completions.csv", "waits.csv", "flows.csv", "messages.csv")
-SEEDS = range(int(os.environ.get("DAMAGED_FOLDERS", "40")))
+SEEDS = range(int(os.environ.get("DAMAGED_FOLDERS", "60")))
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -222,13 +222,26 @@ def test_a_value_that_no_run_writes_ends_in_a_line(call: Call, run: Path, other:
     if seed % 2:
         (run / "verdict.json").unlink()
         killed(run)
-    for command in (["results"], ["report", run.name], ["map", run.name], ["compare", run.name, other.name], ["clean"]):
+    of_one = [[name, run.name] for name in ("report", "map", "metrics")]
+    for command in (["results"], *of_one, ["compare", run.name, other.name], ["clean"]):
         ended = call(*command, "--out", str(run.parent))
         assert "internal error" not in ended.err, changed
         assert "Traceback" not in ended.err, changed
         assert "Error: " not in ended.err, changed
     assert not abandoned(other)
     try_frames(run)
+
+
+def test_what_metrics_cannot_be_made_of_is_judged_all_the_same(call: Call, run: Path) -> None:
+    fidelity = json.loads((run / "fidelity.json").read_text())
+    (run / "fidelity.json").write_text(json.dumps({**fidelity, "lateness_max_ns": -1}))
+    asked = call("metrics", str(run))
+    assert "holds a value that no run writes" in asked.err
+    killed(run)
+    (run / "metrics.om").unlink()
+    ended = call("clean", "--out", str(run.parent))
+    assert f"{run}: was killed; verdict inconclusive" in ended.out
+    assert not (run / "metrics.om").exists()
 
 
 def spoil(run: Path, chance: random.Random) -> str:
