@@ -128,7 +128,8 @@ class PortAsker:
 
 class PortListener:
     """The receiving end's part: counts messages in sequence, and silences. `answered`: it has sent its answer, and
-    waits for the last word."""
+    waits for the last word. It says its answer again every `start_ns` until then, as the network may have lost either
+    (ours)."""
 
     __slots__ = ("_awaited", "_failures", "_heard_ns", "_in_sequence", "_times", "answered", "wake_ns")
 
@@ -150,22 +151,25 @@ class PortListener:
         self._awaited = number + 1
         self._heard_ns = now_ns
         self.answered = self._in_sequence > self._times.in_sequence
+        if self.answered:
+            self.wake_ns = now_ns + self._times.start_ns
         return self.answered
 
-    def on_time(self, now_ns: int) -> bool:
-        """A look at the clock. False when the port is given up."""
+    def on_time(self, now_ns: int) -> Sequence[int] | None:
+        """The message to send now, its answer once again; None when the port is given up."""
         if now_ns < self.wake_ns:
-            return True
+            return ()
         limit_ns = self._times.answer_ns if self.answered else self._times.silence_ns
         if self._heard_ns is not None and now_ns < self._heard_ns + limit_ns:
-            self.wake_ns = self._heard_ns + limit_ns
-            return True
+            until_ns = self._heard_ns + limit_ns
+            self.wake_ns = min(now_ns + self._times.start_ns, until_ns) if self.answered else until_ns
+            return (ANSWER,) if self.answered else ()
         self._failures += 1
         self._heard_ns = now_ns
         if self.answered:
             self.answered, self._in_sequence = False, 0
         self.wake_ns = now_ns + self._times.silence_ns
-        return self._failures < self._times.attempts
+        return () if self._failures < self._times.attempts else None
 
 
 class Replay:
@@ -187,6 +191,7 @@ class RecoveryStep(Enum):
     RESTORE = "begin again with the QP, and answer"
     FOLLOW = "begin again with the QP as the peer has, answer, and use the port"
     USE = "use the port"
+    REPEAT = "answer again: the port is used here, and the peer has not heard so"
 
 
 class PortRecovery:
@@ -220,7 +225,12 @@ class PortRecovery:
         """The messages to send now; None: the port is given up."""
         if self._asker is not None:
             return self._asker.on_time(now_ns)
-        return () if self._listener is None or self._listener.on_time(now_ns) else None
+        return () if self._listener is None else self._listener.on_time(now_ns)
+
+    def on_message_after(self, number: int, restored: int) -> RecoveryStep:
+        """The same for a message over a port that carries data at this end."""
+        repeated = self._asks and number == ANSWER and not restored
+        return RecoveryStep.REPEAT if repeated else RecoveryStep.NOTHING
 
     def on_message(self, number: int, restored: int, now_ns: int) -> RecoveryStep:
         """The peer's message came over the dead port; `number` ANSWER: its last word. `restored`: how much oftener it

@@ -390,11 +390,9 @@ class PortGroup:
                     self._send(number, request, slot)
 
     def _on_message(self, port: int, view: memoryview, now_ns: int) -> None:
-        """Recovery, over the port that is asked for."""
+        """Recovery, over the port that is asked for, or was."""
         generation, immediate = wire.parse_message(view)
-        if self._table.states[port] is not RcPortState.RECOVERING:
-            return
-        step = self._recovery.on_message(immediate, generation - self._generations[port], now_ns)
+        step = self._step_of(port, immediate, generation - self._generations[port], now_ns)
         if step is RecoveryStep.RESTORE:
             self._restore(port, self._generations[port] + 1)
             self._say(port, ANSWER)
@@ -404,3 +402,13 @@ class PortGroup:
             self._returned(port)
         elif step is RecoveryStep.USE:
             self._returned(port)
+        elif step is RecoveryStep.REPEAT:
+            self._say(port, ANSWER)
+
+    def _step_of(self, port: int, immediate: int, restored: int, now_ns: int) -> RecoveryStep:
+        state = self._table.states[port]
+        if state is RcPortState.RECOVERING:
+            return self._recovery.on_message(immediate, restored, now_ns)
+        if state is RcPortState.OK:
+            return self._recovery.on_message_after(immediate, restored)
+        return RecoveryStep.NOTHING

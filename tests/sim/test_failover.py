@@ -6,7 +6,7 @@ import pytest
 
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RcConfig
-from mrc_testbed.hosts.rc.failover import FailoverTimes
+from mrc_testbed.hosts.rc.failover import ANSWER, FailoverTimes
 from mrc_testbed.hosts.rc.failover_endpoint import FailoverEndpoint
 from mrc_testbed.hosts.rc.port_events import PortMoved
 from tests.sim.rcnet import RcNet
@@ -103,6 +103,30 @@ def test_a_receiver_that_hears_nothing_gives_up_at_its_fifth_silence():
     net, _ = cut_and_posted(port_recovery=True)
     detected = net.when("RECOVERING", host=1)
     assert net.when("LOST", host=1) == detected + 16_200 * MS
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_lost_answer_leaves_both_ends_of_one_mind(end, lost):
+    """The receiver's answer, or the sender's last word: who has not heard it asks, and hears it again."""
+    net, _ = cut_and_posted(port_recovery=True)
+    net.when("RECOVERING", host=1)
+    net.heal(plane=1)
+    answers = []
+
+    def lose(src, _, __, packet):
+        if packet[0] != wire.SEND_IMM or wire.parse_message(packet)[1] != ANSWER or src != end:
+            return True
+        answers.append(net.now)
+        return len(answers) > lost
+
+    net.taps.append(lose)
+    net.run(lambda: net.moves(0)[-1] == net.moves(1)[-1] == "OK", within=8 * S)
+    assert answers[lost] - answers[0] == pytest.approx(lost * 200 * MS, abs=MS)
+    assert net.moves(0) == net.moves(1) == ["RECOVERING", "OK"]
+    said = len(answers)
+    net.run(within=6 * S, must=False)
+    assert len(answers) == said, "nothing is said twice to who has heard it"
 
 
 def test_a_port_that_is_back_carries_data_and_can_fail_again():
