@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def load_source(
     if file is None or file.lost or mistakes:
         raise ScenarioError(_in_order(_problem(mistake, source, changes) for mistake in dict.fromkeys(mistakes)))
     scenario = file.scenario
-    scenario._effective = EffectiveText(source, changes, effective_text(source, changes, changed))
+    scenario._effective = EffectiveText(source, changes, partial(effective_text, source, changes, changed))
     scenario._offered = offered
     return scenario.at_scale()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -97,11 +98,17 @@ def _place_within(lines: Sequence[str], start: Position, before: str) -> Positio
 
 @dataclass(frozen=True)
 class EffectiveText:
-    """The text data of a loaded scenario; `text` is the file with the changes applied."""
+    """The text data of a loaded scenario. `write` makes its text of these two; it can be pickled."""
 
     source: Source
     overrides: Sequence[Override]
-    text: str
+    write: Callable[[], str] = field(compare=False, repr=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The file with the changes applied. Made when it is wanted first: with changes that takes longer than all
+        else about a scenario, and of most cells nobody asks for it."""
+        return self.write()
 
     def line_of(self, path: KeyPath) -> int | None:
         """Line of `path` in the file, None if it is absent or replaced by the command line."""
