@@ -15,6 +15,11 @@ from mrc_testbed.hosts import compiled
 from tests.heavy import HeavyFirst
 from tests.retry import RetryPlugin
 
+# Examples of a property that says no number itself. A busy machine makes any of them late.
+settings.register_profile("daily", deadline=None, max_examples=30)
+settings.register_profile("nightly", deadline=None, max_examples=100)
+settings.load_profile("daily")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How much of the suites that draw what they do."""
@@ -32,9 +37,6 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A busy machine makes any example late.
-    settings.register_profile("no deadline", deadline=None)
-    settings.load_profile("no deadline")
     # As in a background job, or under `nohup`; what tests start would ignore them too.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -130,6 +130,7 @@ def test_what_was_made_is_whole_and_a_torn_copy_is_not(tmp_path: Path) -> None:
         ("c.FLAGS = ('-no-such-flag',)", "clang: "),
     ],
 )
+@pytest.mark.nightly(keep=2)
 def test_where_it_cannot_be_compiled_setup_goes_on_and_says_so(checkout: Path, without: str, reason: str) -> None:
     # Sources that mypyc is done with at once.
     shutil.rmtree(checkout / "testbed/virtual")
@@ -264,6 +265,7 @@ class Mine:
 
 @needs_it
 @pytest.mark.parametrize("source", [INHERITS, FLOAT], ids=["inherits from ours", "has a window of type float"])
+@pytest.mark.nightly(keep=1)
 def test_plugins_work_with_it(tmp_path: Path, source: str) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(f"{source}PLUGIN = {{'congestion_control': {{'mine': Mine}}}}\n", encoding="utf-8")

@@ -66,16 +66,17 @@ def test_each_file_is_one_module(place: Path) -> None:
     assert len(files) == len(set(files))
 
 
-def test_modules_of_the_user_are_left_alone(place: Path) -> None:
+@pytest.mark.parametrize("main", [(MAIN,), (sys.executable, "-m", "mrc_testbed")], ids=["command", "module"])
+@pytest.mark.parametrize("listed", [True, False], ids=["on PYTHONPATH", "in the folder"])
+@pytest.mark.nightly(keep=2)
+def test_modules_of_the_user_are_left_alone(place: Path, main: tuple[str, ...], listed: bool) -> None:
     """In the folder of a command, and on PYTHONPATH."""
     site = place / "site"
     site.mkdir()
     for folder in (place, site):
         for name in NAMES:
             (folder / f"{name}.py").write_text(TRAP.format(mark=str(place / f"{name} was run")))
-    for main in ((MAIN,), (sys.executable, "-m", "mrc_testbed")):
-        for path in ({}, {"PYTHONPATH": str(site)}):
-            called(place, *main, "run", "t.yaml", "--virtual", "-q", **path)
+    called(place, *main, "run", "t.yaml", "--virtual", "-q", **({"PYTHONPATH": str(site)} if listed else {}))
     assert not list(place.glob("* was run"))
 
 

@@ -197,6 +197,7 @@ def test_a_host_has_no_path_to_itself(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("sizes", [(1, 256, 256, 1), (16, 64, 64, 4), (16, 16, 16, 256)])
+@pytest.mark.nightly(keep=1)
 def test_big_shapes_are_planned_in_seconds(sizes: tuple[int, int, int, int]) -> None:
     begin = time.process_time()
     plan = build_plan(shape_of(sizes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,6 +32,7 @@ SMALL = [(4, 2, 4, 4), (1, 1, 0, 2), (2, 2, 2, 1), (3, 4, 4, 2), (4, 4, 4, 2)]
 BIG = [(16, 256, 16, 1), (16, 16, 16, 256), (1, 2, 256, 1), (9, 1, 0, 2)]
 
 
+@cache
 def plan_of(sizes: tuple[int, int, int, int]) -> Plan:
     return build_plan(clos2_shape(*sizes, 25_000_000, 20_000_000))
 
