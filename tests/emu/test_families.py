@@ -200,6 +200,7 @@ ADAPTIVE = HASHED.replace("hash: independent", "choose: adaptive")
     ],
     ids=["three tiers", "rails", "three tiers, hashed", "three tiers, adaptive"],
 )
+@pytest.mark.nightly(keep=2)
 def test_a_run_bears_its_faults_and_every_packet_is_accounted_for(scenario: str, tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=scenario)
     run.finish(timeout_s=120)

@@ -164,6 +164,7 @@ expect:
 
 
 @pytest.mark.parametrize("switch", ["auto", "plain"])
+@pytest.mark.nightly(keep=1)
 def test_questions_in_a_run_are_in_its_books(tmp_path: Path, switch: str) -> None:
     run = Run(tmp_path / uuid4().hex, scenario=TRACED.replace("SWITCH", switch))
     run.wait_until_step(2)

@@ -82,7 +82,7 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
         ("gather", "def hops(self):", ELSEWHERE, "plugin gather.py:21: ZeroDivisionError"),
     ],
 )
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_plugin_that_raises_ends_the_run_which_does_not_pass(
     tmp_path: Path, name: str, old: str, new: str, says: str
 ) -> None:

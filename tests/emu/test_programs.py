@@ -60,7 +60,7 @@ def pair(folder: Path, h0: str, h1: str = "sleep 0", more: str = "", expect: str
 
 
 @pytest.mark.parametrize("transport", ["mrc", "roce", "tcp"])
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_an_all_reduce_over_sockets_ends_with_the_same_weights_everywhere(tmp_path: Path, transport: str) -> None:
     (tmp_path / "all_reduce.py").write_bytes(SHIPPED.read_bytes())
     cut = CUT if transport == "mrc" else ""
@@ -139,6 +139,7 @@ def test_a_program_that_fails_ends_the_others_of_its_job(tmp_path: Path) -> None
     assert "lost my way" in run.output
 
 
+@pytest.mark.nightly
 def test_patterns_that_never_match_are_told(tmp_path: Path) -> None:
     expect = "expect: [program.loss.last < 1]\n"
     run = pair(tmp_path, "echo stop 1", more=", step: 'step (.)', metric: 'loss=(?P<loss>.)'", expect=expect)
