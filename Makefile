@@ -51,6 +51,7 @@ stories: setup
 lint: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
+	@.venv/bin/codespell
 	@.venv/bin/mypy
 
 bench: setup

@@ -53,9 +53,9 @@ def _list_plugins() -> None:
 
 def show(name: ScenarioName) -> None:
     """Print a shipped scenario."""
-    from mrc_testbed.testbed.scenario.load.shipped import shipped_named
+    from mrc_testbed.testbed.scenario.load.shipped import shipped_named, with_own_hint
 
-    say(shipped_named(name).path.read_text(encoding="utf-8"), end="")
+    say(with_own_hint(shipped_named(name).path.read_text(encoding="utf-8")), end="")
 
 
 def copy(
@@ -70,7 +70,7 @@ def copy(
 ) -> None:
     """Copy a shipped scenario as a starting point."""
     from mrc_testbed.testbed.inputs import STANDARD_STREAM
-    from mrc_testbed.testbed.scenario.load.shipped import shipped_named
+    from mrc_testbed.testbed.scenario.load.shipped import shipped_named, with_own_hint
 
     if file == STANDARD_STREAM:
         raise UsageError(f"-: name a file to copy to; `mrc-testbed scenarios show {name}` prints it")
@@ -78,7 +78,7 @@ def copy(
     target = Path(source.name) if file is None else file / source.name if file.is_dir() else file
     try:
         with target.open("w" if force else "x", encoding="utf-8") as copied:
-            copied.write(source.read_text(encoding="utf-8"))
+            copied.write(with_own_hint(source.read_text(encoding="utf-8")))
     except FileExistsError:
         raise UsageError(f"{target}: already exists; give another name, or --force to overwrite it") from None
     except OSError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.scenario.load.shipped import with_own_hint
 
 _TEMPLATE = Path(__file__).parent / "template"
 
@@ -17,8 +17,13 @@ def new_lesson(folder: Path) -> list[Path]:
         raise UsageError(f"{folder}: is there already; name a new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        made = [Path(shutil.copyfile(path, folder / path.name)) for path in sorted(_TEMPLATE.iterdir())]
+        made = [_copied(path, folder / path.name) for path in sorted(_TEMPLATE.iterdir())]
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     give((folder, *made))
     return made
+
+
+def _copied(path: Path, target: Path) -> Path:
+    target.write_text(with_own_hint(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return target

@@ -24,6 +24,7 @@ from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.scenario.load.loader import PLUGINS
+from mrc_testbed.testbed.scenario.load.shipped import SUFFIX, with_own_hint
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
 
@@ -261,6 +262,8 @@ def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
         for source, name in lesson.handed_out():
             if name == TEXT_FILE:
                 write_whole(folder / name, lesson.told)
+            elif name.endswith(SUFFIX):
+                write_whole(folder / name, with_own_hint(source.read_text(encoding="utf-8")))
             else:
                 shutil.copyfile(source, folder / name)
         write_whole(folder / MARKER, _Marker.text(lesson, seed_by_name))

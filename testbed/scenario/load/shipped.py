@@ -17,6 +17,14 @@ SUFFIX = ".yaml"
 CHECK_FILE = "check.yaml"
 """The file that marks the folder of a lesson."""
 
+SCHEMA_FILE = FOLDER / "scenario.schema.json"
+"""The JSON Schema of scenarios, for editors (`load/schema.py`)."""
+
+_HINT = re.compile(
+    rf"^(# yaml-language-server: \$schema=)[./]*(scenarios/)?{re.escape(SCHEMA_FILE.name)}$", re.MULTILINE
+)
+"""The line by which editors find the schema of a shipped scenario, by its path from there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
@@ -48,6 +56,11 @@ def shipped_named(name: str) -> Shipped:
         hint = near_names(name) or "; `mrc-testbed scenarios` lists all"
         raise UsageError(f"unknown shipped scenario {name!r}{hint}")
     return found
+
+
+def with_own_hint(text: str) -> str:
+    """A shipped scenario that leaves its folder: the line for editors names the schema by its whole path."""
+    return _HINT.sub(lambda hint: f"{hint[1]}{SCHEMA_FILE.as_posix()}", text)
 
 
 def near_names(word: str) -> str:

@@ -40,7 +40,7 @@ def changed(folder: Path, file: str, old: str, text: str) -> list[str]:
         (
             "check.yaml",
             "[kernel, virtual]",
-            "[kernal]",
+            "[kernal]",  # codespell:ignore
             "check.yaml:8: 'kernal' is no world; there are kernel, virtual",
         ),
         ("check.yaml", "same: [workload", "same: [workloads", "check.yaml:12: there is no key workloads"),
@@ -63,7 +63,7 @@ def changed(folder: Path, file: str, old: str, text: str) -> list[str]:
         ("solution-answers.yaml", "left", "laft", "solution-answers.yaml:1: check.yaml has no such answer"),
         ("lesson.md", "# A new", "# An old", "lesson.md:1: must begin with `# A new lesson`"),
         ("hints.md", "## ", "### ", "hints.md:1: has no hint"),
-        ("start.yaml", "planes: 2", "plains: 2", "start.yaml:6: unknown key 'plains'; did you mean 'planes'?"),
+        ("start.yaml", "planes: 2", "plains: 2", "start.yaml:7: unknown key 'plains'; did you mean 'planes'?"),
     ],
 )
 def test_a_mistake_is_told_with_file_and_line(lesson: Path, file: str, old: str, text: str, told: str) -> None:

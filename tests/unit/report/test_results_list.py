@@ -174,7 +174,7 @@ def test_another_folder(out: Path, tmp_path: Path, call: Call) -> None:
     assert len(json.loads(call("results", "--json").out)) == 4
     assert len(json.loads(call("results", "more", "--json").out)) == 1
     assert len(json.loads(call("results", "--out", "more", "--json").out)) == 1
-    assert call("results", "mroe").err == "mrc-testbed: mroe: no such folder\n"
+    assert call("results", "mroe").err == "mrc-testbed: mroe: no such folder\n"  # codespell:ignore
     (out / LATEST).unlink()
     out.rename("away")
     assert call("results").out == "results: no runs\n"

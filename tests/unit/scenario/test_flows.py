@@ -112,7 +112,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("write: {from: h0, to: h1, for: 4s, name: victims}", "name: 'victims' are the victims of an incast; choose"),
         ("permutation:", "s.yaml:4:5: workload.0.permutation: permutation needs its keys, such as permutation: {for"),
         ("permutation: 3", "workload.0.permutation: must be a mapping of keys"),
-        ("permuation: {for: 4s}", "unknown key 'permuation'; did you mean 'permutation'?"),
+        ("permuation: {for: 4s}", "unknown key 'permuation'; did you mean 'permutation'?"),  # codespell:ignore
         ("{write: {from: h0, to: h1, for: 4s}, permutation: {for: 4s}}", "has two kinds, write and permutation; write"),
         ("{}", "workload.0: has no workload kind; one of train, allreduce, sendrecv, all-to-"),
     ],

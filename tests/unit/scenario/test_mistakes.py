@@ -247,7 +247,7 @@ def test_text_that_is_no_yaml_mapping(text: str, place: str, keyword: str) -> No
             "6:12: workload.1.train",
             "h0 is already in the job of workload.0",
         ),
-        ("- train", "- trian", "5:5: workload.0.trian", "'train'"),
+        ("- train", "- trian", "5:5: workload.0.trian", "'train'"),  # codespell:ignore
         ("steps: 20, ", "", "5:5: workload.0.train", "missing"),
         ("steps: 20", "steps: 0", "5:20: workload.0.train.steps", "at least 1"),
         ("500ms", "soon", "5:33: workload.0.train.compute", "duration"),

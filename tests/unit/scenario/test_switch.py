@@ -219,7 +219,7 @@ def test_without_a_word_the_machine_decides() -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("auot", "s.yaml:3:18: fabric.switch: 'auot' is not one of auto, program, plain; did you mean 'auto'?"),
+        ("autoo", "s.yaml:3:18: fabric.switch: 'autoo' is not one of auto, program, plain; did you mean 'auto'?"),
         ("3", "fabric.switch: must be one of auto, program, plain, or levels such as {ecn: [0.2, 0.8]"),
         ("{use: plain}", "3:19: fabric.switch.use: must stand alone, as in `switch: plain`"),
         ("{trimm: 2}", "fabric.switch.trimm: unknown key 'trimm'; did you mean 'trim'?"),
@@ -239,7 +239,7 @@ def test_wrong_switch_ports(value: str, says: str) -> None:
 
 
 def test_a_wrong_switch_does_not_hide_wrong_names() -> None:
-    text = switch("auot") + "faults:\n  - {at: 1s, link-down: nowhere, for: 1s}\n"
+    text = switch("autoo") + "faults:\n  - {at: 1s, link-down: nowhere, for: 1s}\n"
     assert [line.split(": ")[1] for line in mistakes(text)] == ["fabric.switch", "faults.0.link-down"]
 
 

@@ -153,7 +153,7 @@ def test_messages_may_be_short_or_long(message: str) -> None:
         ("message: 4KiB", "message: 0B", "step.1.allreduce.message: 0B is outside 1B to 512MiB"),
         ("qps: 2", "qps: 65", "step.1.allreduce.qps: must be at most 64"),
         ("micro_batches: 3", "micro_batches: 0", "pipeline.micro_batches: must be at least 1"),
-        ("size: 256KiB, micro", "sise: 256KiB, micro", "unknown key 'sise'; did you mean 'size'?"),
+        ("size: 256KiB, micro", "sise: 256KiB, micro", "unknown key 'sise'; did you mean 'size'?"),  # codespell:ignore
         ("- all-to-all", "- alltoall", "together.0.alltoall: unknown key 'alltoall'; did you mean 'all-to-all'?"),
         (
             "- compute: 20ms",
