@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories lint bench clean
+.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories docs lint bench clean
 
 setup:
 	@tools/setup
@@ -47,6 +47,11 @@ stories: setup
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/stories/*.yaml --retry-inconclusive 2 --out results/stories
 	-@$(SUDO) .venv/bin/mrc-testbed run programs/train --against baselines --variants mrc,roce-1,tcp --out results/stories
 	@.venv/bin/python tools/story_pictures.py results/stories
+
+# The documentation as a site, in site/. It needs neither a server nor a network to be read.
+docs: setup
+	@tools/setup-docs
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build  # not --quiet: MkDocs 1.6 then takes no warning for an error
 
 lint: setup
 	@.venv/bin/ruff check .
