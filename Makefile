@@ -58,6 +58,7 @@ lint: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/codespell
 	@.venv/bin/mypy
+	@.venv/bin/zizmor --offline --quiet .github/workflows action
 
 bench: setup
 	@$(SUDO) .venv/bin/python benchmarks/bringup.py

@@ -1,4 +1,4 @@
-"""The workflow that users copy: it reads as YAML, and its commands and options are there."""
+"""The workflows, those that users copy and our own, and the action: they are sound, and their commands are there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from mrc_testbed.testbed.cli import app
 ROOT = Path(__file__).parents[3]
 WORKFLOW = ROOT / ".github" / "workflows" / "chaos.yml"
 SWEEP = ROOT / ".github" / "workflows" / "sweep.yml"
+RELEASE = ROOT / ".github" / "workflows" / "release.yml"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTION = ROOT / "action" / "action.yml"
 DOCS = (WORKFLOW, SWEEP, ROOT / "docs" / "sweeps.md", ROOT / "docs" / "ci.md", ROOT / "docs" / "commands.md")
 
 
@@ -94,12 +97,36 @@ def test_nothing_in_it_hides_an_exit_status(workflow: dict[str, Any]) -> None:
         assert not re.search(r"\|\| *(true|:)|mrc-testbed[^\n]*\|", step.get("run", ""))
 
 
-@pytest.mark.parametrize("path", [WORKFLOW, SWEEP], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
 def test_a_workflow_is_what_github_takes(path: Path) -> None:
     """By the schema that editors check workflows with."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    schema = "vendor.github-actions" if path == ACTION else "vendor.github-workflows"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_linter_of_workflows_has_nothing_to_say() -> None:
+    """As `make lint` calls it: code that an input could bring in, credentials left behind, actions without a pin."""
+    command = [str(Path(sys.executable).with_name("zizmor")), "--offline", "--quiet", ".github/workflows", "action"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_release_is_checked_before_it_is_published() -> None:
+    loaded = YAML(typ="safe").load(RELEASE.read_text())
+    jobs = loaded["jobs"]
+    assert loaded["permissions"] == {"contents": "read"}
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert set(jobs["publish"]["needs"]) == {"build", "use"} == jobs.keys() - {"publish"}
+    assert "github.ref_type == 'tag'" in jobs["publish"]["if"]
+    assert {"ubuntu", "macos", "windows"} == {
+        name.split("-")[0] for name in jobs["use"]["strategy"]["matrix"]["system"]
+    }
+    scripts = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    assert 'tools/check_wheel.py dist --url "$URL" ${TAG:+--tag "$TAG"}' in scripts
+    assert "mrc-testbed run quickstart --virtual" in scripts
 
 
 def test_jobs_of_the_sweep_hand_on_what_the_next_ones_read() -> None:
