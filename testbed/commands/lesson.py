@@ -11,6 +11,7 @@ from mrc_testbed.testbed.commands.options import Virtual
 from mrc_testbed.testbed.commands.web import Interactive, Metrics, MetricsTruth, WatchOptions, WebPort, shown
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.kept import kept
 from mrc_testbed.testbed.scenario.load.shipped import FOLDER
 from mrc_testbed.testbed.terminal import say
 
@@ -43,6 +44,12 @@ def list_lessons(
     ] = LESSONS,
 ) -> None:
     """List the lessons that are shipped, or those of a course."""
+    lines = kept("lessons", lambda: _lines_of(course)) if course == LESSONS else _lines_of(course)
+    for line in lines:
+        say(line)
+
+
+def _lines_of(course: Path) -> list[str]:
     from mrc_testbed.testbed.lessons.load import load_lesson
     from mrc_testbed.testbed.lessons.shelf import shipped_lessons
     from mrc_testbed.testbed.lessons.shown import list_lines
@@ -50,8 +57,7 @@ def list_lessons(
     folders = shipped_lessons(course)
     if not folders:
         raise UsageError(f"{course}: there is no lesson in it")
-    for line in list_lines([load_lesson(folder) for folder in folders]):
-        say(line)
+    return list(list_lines([load_lesson(folder) for folder in folders]))
 
 
 def show(name: LessonName) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.kept import kept
 from mrc_testbed.testbed.terminal import say
+
+if TYPE_CHECKING:
+    from mrc_testbed.testbed.report.catalogue import CatalogueEntry
 
 ScenarioName = Annotated[str, typer.Argument(help="Name from the list, such as paper/fig14.", show_default=False)]
 
@@ -20,35 +25,48 @@ def list_shipped(context: typer.Context) -> None:
     """
     if context.invoked_subcommand is None:
         from mrc_testbed.testbed.report.catalogue import CatalogueEntry, show_catalogue
-        from mrc_testbed.testbed.scenario import load_scenario
-        from mrc_testbed.testbed.scenario.load.shipped import shipped
 
-        show_catalogue([CatalogueEntry(one.name, one.group, load_scenario(one.path)) for one in shipped()])
-        _list_sets()
+        show_catalogue([CatalogueEntry(*each) for each in kept("scenarios", _entries)])
+        for line in kept("sets", lambda: list(_set_lines())):
+            say(line)
         _list_plugins()
 
 
-def _list_sets() -> None:
+def _entries() -> list[CatalogueEntry]:
+    from mrc_testbed.testbed.report.catalogue import catalogue_entry
+    from mrc_testbed.testbed.scenario import load_scenario
+    from mrc_testbed.testbed.scenario.load.shipped import shipped
+
+    return [catalogue_entry(one.name, one.group, load_scenario(one.path)) for one in shipped()]
+
+
+def _set_lines() -> Iterator[str]:
     from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
 
     for name in shipped_sets():
         known = variant_set(name)
         cases = f"; cases: {', '.join(known.cases.changes)}" if known.cases else ""
-        say(f"With each of them: --against {name} ({', '.join(known.changes)}{cases})")
+        yield f"With each of them: --against {name} ({', '.join(known.changes)}{cases})"
 
 
 def _list_plugins() -> None:
     """A package with unusable plugins is reported, and hides no other."""
-    from mrc_testbed.testbed.report.plugins import plugin_line
-    from mrc_testbed.testbed.scenario.model.offered import PluginMistake
-    from mrc_testbed.testbed.scenario.plugins.load import installed, package_sources, plugins_of
+    from mrc_testbed.testbed.scenario.plugins.packages import installed
 
     for package in sorted(installed()):
-        try:
-            for source in package_sources(package):
-                say(plugin_line(source, plugins_of(source)))
-        except PluginMistake as mistake:
-            say(f"warning: plugin {package}: {mistake}", err=True)
+        _list_those_of(package)
+
+
+def _list_those_of(package: str) -> None:
+    from mrc_testbed.testbed.report.plugins import plugin_line
+    from mrc_testbed.testbed.scenario.model.offered import PluginMistake
+    from mrc_testbed.testbed.scenario.plugins.load import package_sources, plugins_of
+
+    try:
+        for source in package_sources(package):
+            say(plugin_line(source, plugins_of(source)))
+    except PluginMistake as mistake:
+        say(f"warning: plugin {package}: {mistake}", err=True)
 
 
 def show(name: ScenarioName) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from mrc_testbed.testbed.scenario import Scenario
-
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from mrc_testbed.testbed.scenario import Scenario
 
 LISTING_WIDTH = 200
 """Width where the output is not a terminal: one line per scenario."""
@@ -21,11 +21,22 @@ _NOTE = (
 
 
 class CatalogueEntry(NamedTuple):
-    """A shipped scenario; `group` is the folder it is in."""
+    """A shipped scenario as it is listed. `group`: the folder it is in; `seconds`: such as `3 x 12 s`."""
 
     name: str
     group: str
-    scenario: Scenario
+    seconds: str
+    about: str
+
+
+def catalogue_entry(name: str, group: str, scenario: Scenario) -> CatalogueEntry:
+    """Seconds of the workload, with a matrix, variants or cases how many times, and `about`."""
+    mark = f" {_MARK}" if scenario.needs_port_program else ""
+    named = (scenario.variants, scenario.cases)
+    axes = (*(scenario.matrix or {}).values(), *(names or ("alone",) for names in named))
+    cells = prod(map(len, axes))
+    seconds = f"{f'{cells} x ' if cells > 1 else ''}{scenario.expected_ns / 1e9:.0f} s"
+    return CatalogueEntry(name, group, seconds, scenario.about + mark)
 
 
 def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
@@ -40,8 +51,7 @@ def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
 
 
 def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
-    """Name, seconds of the workload, with a matrix, variants or cases how many times, and `about`; an empty row between
-    groups."""
+    """A row for each, and an empty row between groups."""
     from rich.table import Table
     from rich.text import Text
 
@@ -54,10 +64,5 @@ def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
         if entry.group != group:
             table.add_row()
         group = entry.group
-        mark = f" {_MARK}" if entry.scenario.needs_port_program else ""
-        named = (entry.scenario.variants, entry.scenario.cases)
-        axes = (*(entry.scenario.matrix or {}).values(), *(names or ("alone",) for names in named))
-        cells = prod(map(len, axes))
-        seconds = f"{f'{cells} x ' if cells > 1 else ''}{entry.scenario.expected_ns / 1e9:.0f} s"
-        table.add_row(Text(entry.name, style="bold"), seconds, Text(entry.scenario.about + mark))
+        table.add_row(Text(entry.name, style="bold"), entry.seconds, Text(entry.about))
     return table

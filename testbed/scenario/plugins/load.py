@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +17,11 @@ from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.model.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
 from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
+from mrc_testbed.testbed.scenario.plugins.packages import installed, plain_name
 from mrc_testbed.testbed.scenario.plugins.trust import require_trust
 from mrc_testbed.testbed.scenario.text.source import SCENARIO_FILE
 from mrc_testbed.testbed.transports.base import Transport
 
-GROUP = "mrc_testbed.plugins"
-"""Entry point group; its modules have a `PLUGIN`."""
 SUFFIX = ".py"
 MAX_BYTES = 1 << 20
 """Plugins are written by hand; a larger file is a mistake."""
@@ -57,19 +55,10 @@ def load_plugins(names: Any, scenario: str, recorded: bool = False) -> tuple[Off
     return Offered(tuple(found), whole=not wrong), wrong
 
 
-def installed() -> Mapping[str, list[metadata.EntryPoint]]:
-    """The entry points of installed packages that have plugins, by package."""
-    found: dict[str, list[metadata.EntryPoint]] = {}
-    for point in metadata.entry_points(group=GROUP):
-        if point.dist is not None:
-            found.setdefault(_plain(point.dist.name), []).append(point)
-    return found
-
-
 def package_sources(name: str) -> Iterator[PluginSource]:
     """The modules that an installed package offers. Raises PluginMistake."""
     packages = installed()
-    points = packages.get(_plain(name))
+    points = packages.get(plain_name(name))
     if points is None:
         there = f"; there are {', '.join(sorted(packages))}" if packages else "; no installed package has plugins"
         hint = did_you_mean(name, packages) or f"{there}. A file ends in .py"
@@ -224,7 +213,3 @@ def _line_of(made: Any, source: PluginSource) -> str:
     begins = (f"class {name}", f"def {name}")
     lines = source.content.decode(errors="replace").splitlines()
     return next((f":{number}" for number, line in enumerate(lines, 1) if name and line.startswith(begins)), "")
-
-
-def _plain(package: str) -> str:
-    return package.lower().replace("_", "-").replace(".", "-")

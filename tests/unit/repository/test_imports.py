@@ -31,6 +31,7 @@ ORDER = (
         "testbed.interrupts",
         "testbed.version",
         "testbed.state",
+        "testbed.kept",
         "testbed.terminal",
         "testbed.inputs",
         "testbed.consent",
