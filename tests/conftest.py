@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
+from resource import RUSAGE_SELF, getrusage
 
 import pytest
 from hypothesis import settings
@@ -28,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--generated-first", type=int, default=1250, help="seed of the first of them")
     group.addoption("--abuse-minutes", type=float, default=0, help="how long tests/abuse goes on; usual: a minute")
     group.addoption("--times", metavar="FILE", help="append the seconds of each test to this file")
+    group.addoption("--at-most", metavar="SECONDS", type=float, help="leave out what took longer by tests/heavy.txt")
     group.addoption("--abuse-seed", type=int, default=time.time_ns() % 10**6, help="of what is random in tests/abuse")
 
 
@@ -42,7 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     config.pluginmanager.register(RetryPlugin(), "retry-when-late")
-    config.pluginmanager.register(HeavyFirst(config.getoption("--times")), "heavy-first")
+    at_most = config.getoption("--at-most")
+    config.pluginmanager.register(HeavyFirst(config.getoption("--times"), at_most), "heavy-first")
+    config.pluginmanager.register(Growth(), "growth")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,6 +70,23 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays: a collection need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+class Growth:
+    """What a test leaves to the collector is often a net in cycles, with regions of megabytes. So the collector is
+    called after a test that made this process larger by much, and not when its turn comes."""
+
+    MUCH_KB = 64 << 10
+
+    def __init__(self) -> None:
+        self._most_kb = 0
+
+    def pytest_runtest_logfinish(self) -> None:
+        """After a test and all its attempts."""
+        most_kb = getrusage(RUSAGE_SELF).ru_maxrss
+        if most_kb > self._most_kb + self.MUCH_KB:
+            gc.collect()
+            self._most_kb = most_kb
 
 
 @pytest.hookimpl(tryfirst=True)

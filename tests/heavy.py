@@ -1,11 +1,12 @@
 """The heaviest tests start first: one that starts last keeps one worker busy while the others have nothing left.
 
-tests/heavy.txt has the seconds of each test that takes two or more, as the last run that wrote it measured them. A
-test that is not in it counts as light, which costs time and nothing else.
+tests/heavy.txt has the seconds of each test that takes 0.3 or more, as the last run that wrote it measured them. A test
+that is not in it counts as light, which costs time and nothing else.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import defaultdict
 from itertools import islice
@@ -14,27 +15,34 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).with_name("heavy.txt")
+HEAVY_S = 2.0
+"""Lighter ones stay beside those of their file, which share what is made for a file."""
 
 
 class HeavyFirst:
     """Orders what was collected, and writes down what each test took."""
 
-    def __init__(self, times: str | None) -> None:
-        """`times`: the file to which a line for each test is appended, seconds and name."""
+    def __init__(self, times: str | None, at_most: float | None) -> None:
+        """`times`: the file to which a line for each test is appended, seconds and name. `at_most`: tests that took
+        longer are left out."""
         self._times = times
+        self._at_most = math.inf if at_most is None else at_most
         self._seconds: dict[str, float] = defaultdict(float)
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Worksteal deals out as many stretches of the list as there are workers: the heavy ones go to their heads.
         Those on the real kernel to the first half of the workers alone, or they would make each other late."""
         lines = (line.split(" ", 1) for line in FILE.read_text().splitlines())
-        known = {name: float(seconds) for seconds, name in lines}
-        heavy = sorted((item for item in items if item.nodeid in known), key=lambda item: -known[item.nodeid])
+        took = defaultdict(float, {name: float(seconds) for seconds, name in lines})
+        config.hook.pytest_deselected(items=[item for item in items if took[item.nodeid] > self._at_most])
+        items[:] = [item for item in items if took[item.nodeid] <= self._at_most]
+        heavy = [item for item in items if took[item.nodeid] >= HEAVY_S]
+        heavy.sort(key=lambda item: -took[item.nodeid])
         kernel = [item for item in heavy if item.get_closest_marker("emu")]
         pure = [item for item in heavy if not item.get_closest_marker("emu")]
         workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-        items[:] = dealt(heads(kernel, pure, workers), [item for item in items if item.nodeid not in known])
+        items[:] = dealt(heads(kernel, pure, workers), [item for item in items if took[item.nodeid] < HEAVY_S])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Set-up, call and end of every attempt."""

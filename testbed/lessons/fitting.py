@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError
 from mrc_testbed.testbed.expect import METRICS, ExpectError, Figure, parse_expectation, parse_figure
-from mrc_testbed.testbed.lessons.beside import beside
+from mrc_testbed.testbed.lessons.beside import Beside, beside
 from mrc_testbed.testbed.lessons.cells import InCell, bracketed, is_meant
 from mrc_testbed.testbed.lessons.expression import ExpressionTerm, TermKind
 from mrc_testbed.testbed.lessons.kinds import PathAddress, RetiredEv, TargetOf
 from mrc_testbed.testbed.lessons.lesson import PASSES, Lesson, LessonQuestion, Stage
 from mrc_testbed.testbed.lessons.reading import YamlFile
-from mrc_testbed.testbed.lessons.requirements import Required, misfit
+from mrc_testbed.testbed.lessons.requirements import misfit
 from mrc_testbed.testbed.scenario import Scenario, load_cells
 from mrc_testbed.testbed.scenario.rules.expect_rules import FigureContext, figure_mistakes
 from mrc_testbed.testbed.scenario.text.source import KeyPath
@@ -46,17 +47,18 @@ def unfitting(lesson: Lesson, check: YamlFile) -> list[Problem]:
         return list(error.problems)
     _Fitting(lesson, check, solved).note()
     by_run = {one.run: one.scenario for one in reversed(starters)}
+    solutions = cache(partial(_solution_beside_start, lesson))
     for index, required in enumerate(lesson.requires):
-        wrong = misfit(required.condition, by_run[required.run]) or _unmet_by_the_solution(lesson, required)
+        wrong = misfit(required.condition, by_run[required.run])
+        if not wrong and (why := required.unmet(solutions(required.run))):
+            wrong = f"the solution does not meet it: {why}"
         if wrong:
             check.complain(("requires", index), wrong)
     return check.problems
 
 
-def _unmet_by_the_solution(lesson: Lesson, required: Required) -> str:
-    solution, start = (lesson.scenario_file(required.run, stage) for stage in (Stage.SOLUTION, Stage.START))
-    why = required.unmet(beside(solution, start))
-    return f"the solution does not meet it: {why}" if why else ""
+def _solution_beside_start(lesson: Lesson, run: str) -> tuple[Beside, ...]:
+    return tuple(beside(lesson.scenario_file(run, Stage.SOLUTION), lesson.scenario_file(run, Stage.START)))
 
 
 class _Fitting:

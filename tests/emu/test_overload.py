@@ -32,6 +32,7 @@ def burners() -> Iterator[None]:
             process.wait()
 
 
+@pytest.mark.nightly
 def test_a_run_on_an_overloaded_machine_is_inconclusive(tmp_path: Path) -> None:
     """Two hosts with little to send get their turns even here, but the kernel's forwarding waits too.
 

@@ -202,6 +202,7 @@ def test_programs_of_somebody_elses_run_folder_are_not_run(tmp_path: Path, monke
     assert subprocess.run(command, capture_output=True, text=True, check=False).returncode in (0, 1, 3)
 
 
+@pytest.mark.nightly
 def test_a_daemon_that_dies_under_a_program_ends_the_run_by_its_name(tmp_path: Path) -> None:
     both = "echo begun; sleep 1000"
     commands = json.dumps({host: ["sh", "-c", both] for host in ("h0", "h1")})

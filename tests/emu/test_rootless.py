@@ -112,6 +112,7 @@ def test_ctrl_c_ends_a_rootless_run_with_its_verdict(folder: Path) -> None:
     assert run.verdict["verdict"] == "inconclusive"
 
 
+@pytest.mark.nightly
 def test_who_runs_without_root_may_attach_to_the_run(folder: Path) -> None:
     run = Run(folder, steps=200, wrapper=as_nobody(folder))
     run.wait_until_step(1)

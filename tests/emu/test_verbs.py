@@ -121,6 +121,7 @@ def test_the_ring_in_python_passes_through_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_who_is_cut_off_hears_of_it_and_nobody_hangs(tmp_path: Path) -> None:
     run = shipped(tmp_path, "verbs-cut-off")
     run.finish()
@@ -129,6 +130,7 @@ def test_who_is_cut_off_hears_of_it_and_nobody_hangs(tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="needs apt-get install perftest")
 def test_the_programs_of_debian_pass_through_faults(tmp_path: Path) -> None:
     changes = [

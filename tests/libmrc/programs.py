@@ -11,6 +11,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric import verbs_library as library
+from tests.workers import made_once
 
 from .fake_daemon import FakeDaemon
 
@@ -52,8 +53,10 @@ def _made(
     flags = library.sanitizer_flags(*sanitizers) if sanitizers else ()
     link = (*(str(libraries / name) for name in names), f"-Wl,-rpath,{libraries}")
     command = [*LIGHT, compiler, *FLAGS, *flags, *map(str, SOURCES), *link, "-o", str(target)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    with made_once(target) as wanted:
+        if wanted:
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, result.stderr
     return target
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.hosts.verbs.messages import FORMS, MOST_NEWS, RECORD_BYTES, RecordKind
+from tests.workers import shared_folder
 
 from .fake_daemon import FakeDaemon, Faults
 from .programs import program, run
@@ -32,9 +33,9 @@ HARMLESS = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("programs")
+    return shared_folder(tmp_path_factory, "programs")
 
 
 def records_of_a_life(folder: Path, tmp_path: Path) -> int:
@@ -58,9 +59,10 @@ def test_the_daemon_ends_at_any_record(sanitizers: tuple[str, ...], folder: Path
 
 @pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("name", GARBAGE)
-def test_nonsense_at_any_record(name: str, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [4, 1])
+def test_nonsense_at_any_record(name: str, every: int, folder: Path, tmp_path: Path) -> None:
     path = program(folder, "address", "undefined")
-    for number in range(1, records_of_a_life(folder, tmp_path) + 1):
+    for number in range(1, records_of_a_life(folder, tmp_path) + 1, every):
         faults = Faults(garbage_at=number, garbage=GARBAGE[name])
         with FakeDaemon(tmp_path / f"socket{number}", faults) as daemon:
             daemon.on_record = None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mrc_testbed.hosts.verbs.messages import Given, RecordKind
+from tests.workers import shared_folder
 
 from .fake_daemon import FakeDaemon, Faults, Program
 from .programs import environment, preloaded, program, run
@@ -28,7 +29,7 @@ SANITIZERS = {"plain": (), "address": ("address", "undefined"), "thread": ("thre
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("programs")
+    return shared_folder(tmp_path_factory, "programs")
 
 
 def passes(folder: Path, tmp_path: Path, name: str, kind: str = "plain", **how: Any) -> FakeDaemon:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from sys import float_info
 from typing import Any
@@ -79,8 +80,7 @@ def _read_text(path: Path) -> str:
 
 def _compose(text: str, file: str) -> Node | None:
     try:
-        node: Node | None = YAML(typ="safe", pure=True).compose(text)
-        return node
+        return _nodes(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
@@ -94,6 +94,13 @@ def _compose(text: str, file: str) -> Node | None:
         raise _alone(file, Position(1, 1), "is nested too deeply") from None
     except STUMBLES as error:  # for the user it is the text that is wrong
         raise _alone(file, Position(1, 1), f"is not valid YAML ({error})") from None
+
+
+@lru_cache(maxsize=4)
+def _nodes(text: str) -> Node | None:
+    """Kept for a while: nobody changes a node, and a file is read again for its cells, and beside its starter."""
+    node: Node | None = YAML(typ="safe", pure=True).compose(text)
+    return node
 
 
 def _syntax(error: MarkedYAMLError, text: str, place: Position) -> str:

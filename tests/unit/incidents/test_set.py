@@ -26,6 +26,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[SetScore
     return folder, score_set(folder, SEEDS, 1, lambda one: None)
 
 
+@pytest.mark.nightly
 def test_a_set_is_the_same_to_the_byte(first: tuple[Path, list[SetScore]], tmp_path: Path) -> None:
     seen: list[int] = []
     score_set(tmp_path / "again", SEEDS, 2, lambda one: seen.append(one.seed))

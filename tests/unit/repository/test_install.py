@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.version import checked_out
+from tests.workers import made_once, shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -27,13 +28,18 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.starts
 class Installed:
     """A scratch environment. It has our dependencies through a .pth, which does not bring our editable install."""
 
-    def __init__(self, folder: Path) -> None:
-        venv.create(folder / "env")
-        self.elsewhere = folder / "elsewhere"
-        self.elsewhere.mkdir()
-        self.bin = folder / "env" / "bin"
-        self.site = Path(self.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
-        self.package = self.site / "mrc_testbed"
+    def __init__(self, environment: Path, elsewhere: Path) -> None:
+        self.elsewhere = elsewhere
+        self.bin = environment / "bin"
+        with made_once(environment) as wanted:
+            if wanted:
+                venv.create(environment)
+            self.site = Path(self.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+            self.package = self.site / "mrc_testbed"
+            if wanted:
+                self._install()
+
+    def _install(self) -> None:
         (self.site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet", "--no-compile"]
         offline = ["--no-deps", "--no-index", "--no-build-isolation", "--force-reinstall"]
@@ -52,7 +58,7 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed(tmp_path_factory.mktemp("install"))
+    return Installed(shared_folder(tmp_path_factory, "install") / "env", tmp_path_factory.mktemp("elsewhere"))
 
 
 def files(root: Path) -> set[str]:

@@ -91,6 +91,7 @@ def test_the_multinomial_is_that_of_counting_all_ways(balls: int) -> None:
 
 
 @pytest.mark.parametrize("entropies", [32, 128])
+@pytest.mark.nightly(keep=1)
 def test_the_hash_of_the_switches_spreads_source_ports_as_chance_would(entropies: int) -> None:
     """Of 24 seeds, within four standard errors."""
     found = [each for seed in range(1, 25) for each in by_the_hash(scenario_of(entropies, seed)).values()]
