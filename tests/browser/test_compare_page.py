@@ -38,6 +38,7 @@ def compared(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly(keep=1)
 def test_the_page_says_what_differs(compared: Path, open_page: OpenPage, dark: bool) -> None:
     page = open_page(compared, dark=dark)
     assert page.locator("h1").inner_text() == "small by ev_active"

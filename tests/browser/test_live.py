@@ -331,6 +331,7 @@ def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly(keep=1)
 def test_a_projector_shows_it_without_scrolling(open_page: OpenPage, width: int, height: int, dark: bool) -> None:
     """The quickstart at its end, when there is most to show."""
     stage = LiveStage(text=(SCENARIOS / "quickstart.yaml").read_text(encoding="utf-8"))

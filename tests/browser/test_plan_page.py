@@ -43,6 +43,7 @@ def test_designs_stand_on_one_floor(page_file: Path, open_page: OpenPage) -> Non
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly(keep=1)
 def test_text_in_drawings_can_be_read(page_file: Path, open_page: OpenPage, dark: bool) -> None:
     page = open_page(page_file, dark=dark, width=390)
     sizes = page.locator(".panels svg text").evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")

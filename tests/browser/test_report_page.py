@@ -204,6 +204,7 @@ def test_all_that_can_be_worked_is_reached_by_tab(page: Page) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly(keep=1)
 def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
     dark: bool, tmp_path: Path, open_page: OpenPage
 ) -> None:
@@ -217,7 +218,8 @@ def test_print_is_black_on_white_with_charts_and_without_what_needs_a_screen(
     assert pdf.startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("width", [390, 600, 900, 1600])
+@pytest.mark.parametrize("width", [390, 900, 600, 1600])
+@pytest.mark.nightly(keep=2)
 def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path, open_page: OpenPage) -> None:
     page = open_page(report(whole(), tmp_path), width=width)
     page.locator("#loss-chart svg").first.wait_for()

@@ -89,6 +89,7 @@ def test_a_port_dead_at_the_start_carries_nothing_until_it_is_healed(tmp_path: P
         assert packets[host, "1/0"] + packets[host, "1/1"] > 5 * most_lost(run)
 
 
+@pytest.mark.nightly
 def test_a_job_may_start_before_any_path_works(tmp_path: Path) -> None:
     cut = 'faults: [{at: cold-start, link-down: ["h0:p0-t0-0", "h1:p1-t0-1"], for: 500ms}]\n'
     run = Run(tmp_path, steps=5, extra=cut)

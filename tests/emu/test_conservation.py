@@ -121,7 +121,7 @@ def test_plain_shapers_account_for_every_frame_of_an_incast_with_cut_links(tmp_p
     ],
     ids=["going-out", "coming-in"],
 )
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_plain_shapers_name_the_place_where_large_packets_vanish(
     tmp_path: Path, node: str, port: str, place: str
 ) -> None:

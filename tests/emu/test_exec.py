@@ -106,6 +106,7 @@ def test_a_program_starts_others_as_by_rsh(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_what_is_no_request_is_refused(tmp_path: Path) -> None:
     """By a program that speaks to the socket itself."""
     requests = [b"{}", b"nonsense", b'{"host": "h1", "command": []}', b'{"host": 1}', b"[]", b"\xff"]

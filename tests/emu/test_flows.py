@@ -102,6 +102,7 @@ def test_a_permutation_and_an_incast_come_to_their_end_with_every_byte_right(tmp
         assert len({row["flow"] for row in rows(run, "flows.csv")}) == 4
 
 
+@pytest.mark.nightly
 def test_a_killed_daemon_ends_the_flows_with_its_host_named(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=LONG)
     run.wait_until_flowing("h0->h2")
@@ -122,6 +123,7 @@ def test_a_host_cut_off_for_good_is_told_with_its_flow(tmp_path: Path) -> None:
     assert "QP h0->h2/0 to h2 failed: all ports down" in " ".join(run.output.split())
 
 
+@pytest.mark.nightly
 def test_an_interrupted_run_of_flows_keeps_its_results(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=LONG)
     run.wait_until_flowing("h2->h0")

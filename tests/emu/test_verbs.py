@@ -111,6 +111,7 @@ def test_the_c_program_passes_through_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_the_ring_in_python_passes_through_faults(tmp_path: Path) -> None:
     """It lasts for 8 s on a quick machine, and the last fault heals at 5 s."""
     times = [("at: 3s", "at: 1s"), ("at: 8s", "at: 2s"), ("at: 14s", "at: 3s")]

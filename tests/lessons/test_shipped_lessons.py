@@ -49,7 +49,7 @@ def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, 
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
     student = pupils.student(folder, STUDENTS[0])
     for question in student.lesson.questions:
@@ -60,7 +60,7 @@ def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_right_answers_are_not_enough_where_there_is_something_to_build(folder: Path, pupils: Class) -> None:
     lesson = pupils.beginner(folder).lesson
     if any(lesson.scenario_file(run, Stage.SOLUTION) != lesson.scenario_file(run, Stage.START) for run in lesson.runs):
@@ -105,7 +105,7 @@ def test_what_lesson_solution_prints_is_the_whole_solution(
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_no_right_prediction_is_wrong_before_anything_is_built(folder: Path, pupils: Class) -> None:
     predicted = {one.name for one in pupils.beginner(folder).lesson.questions if one.predicted}
     wrong = [part for part in unbuilt(folder, pupils).parts if part.mark is LessonMark.FAIL]
@@ -113,7 +113,7 @@ def test_no_right_prediction_is_wrong_before_anything_is_built(folder: Path, pup
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_the_list_of_checks_gives_no_answer_away(folder: Path, pupils: Class) -> None:
     """To a student who has built everything, or nothing, and answered nothing."""
     solved = pupils.student(folder, STUDENTS[0])

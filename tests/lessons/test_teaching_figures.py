@@ -32,6 +32,7 @@ SPREAD = 0.3
 
 
 @pytest.mark.parametrize(("lesson", "said", "figure"), FIGURES, ids=[said for _, said, _ in FIGURES])
+@pytest.mark.nightly(keep=2)
 def test_a_figure_of_the_page_is_that_of_a_run(lesson: str, said: str, figure: str, pupils: Class) -> None:
     folder = next(one for one in shipped_lessons() if one.name == lesson)
     evidence = pupils.student(folder, STUDENTS[0]).evidence

@@ -23,7 +23,7 @@ PLAIN = (
     *("room", "receives", "many", "overflow", "left", "broken", "channel", "solicited", "unacknowledged", "reader"),
     *("verbs", "fork", "threads", "shared", "life", "again"),
 )
-THREADED = ("threads", "shared", "channel", "unacknowledged", "fork", "again", "write")
+THREADED = ("shared", "channel", "unacknowledged", "fork", "again", "write", "threads")
 SANITIZERS = {"plain": (), "address": ("address", "undefined"), "thread": ("thread",)}
 
 
@@ -56,6 +56,7 @@ def test_program_with_addresses_checked(name: str, folder: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", THREADED)
+@pytest.mark.nightly(keep=6)
 def test_program_with_threads_checked(name: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, name, "thread")
 

@@ -74,6 +74,7 @@ faults: [{at: cold-start, for: 41902us, link-loss: T0-T1 links, loss: 100%}]
 
 
 @pytest.mark.parametrize("text", [DEAD_PORT, FULL_OF_PROBES])
+@pytest.mark.nightly(keep=1)
 def test_control_packets_leave_room_at_slow_ports(tmp_path: Path, text: str) -> None:
     """Probes of warm-up took all of a port, and those of an EV came by a T far below the time of a packet: each answer
     came after its probe was given up."""
