@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from benchmarks.routing import spread
 from mrc_testbed.testbed.checks.counts import route_updates
@@ -48,7 +49,7 @@ class Talk:
 class Plane:
     """The fabric, and what its switches have said."""
 
-    def __init__(self, groups: int, t1_as: str) -> None:
+    def __init__(self, groups: int, t1_as: Literal["one", "each"]) -> None:
         shape = clos2_shape(1, groups, T1, HOSTS, 25_000_000, 0)
         options = capabilities.choose(capabilities.probe(), shape)
         self.fabric = Fabric.build(build_plan(shape, Routing.BGP), replace(options, bgp=BgpOptions(t1_as=t1_as)))
@@ -68,7 +69,7 @@ class Plane:
         """That all ports between switches have sent."""
         between = {end for link in self.fabric.plan.links if not link.is_host_link for end in link.ends}
         ports = {(end.node, end.name) for end in between}
-        return sum(row[SENT_BYTES] for row in self.fabric.sample_ports() if row[:2] in ports)
+        return sum(int(row[SENT_BYTES]) for row in self.fabric.sample_ports() if row[:2] in ports)
 
     def _idle(self) -> float:
         """Bytes a second while nothing happens, over three keepalives."""
@@ -126,7 +127,7 @@ def reboot(fabric: Fabric, ports: Sequence[object]) -> None:
     fabric.switch_on("p0-t1-1", ports)  # type: ignore[arg-type]
 
 
-def report(groups: int, t1_as: str, rounds: int) -> int:
+def report(groups: int, t1_as: Literal["one", "each"], rounds: int) -> int:
     """Lines of the table for one size."""
     plane = Plane(groups, t1_as)
     for name, talks in {"start": [plane.start], **rounds_of(plane, rounds)}.items():

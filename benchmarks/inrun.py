@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -96,7 +96,7 @@ class MeasuredWorld(KernelWorld):
     source_of: Callable[[str], Path] = staticmethod(lambda _host: Path.cwd())
     windows: list[Window]
 
-    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> Mapping[str, Any]:
+    def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> dict[str, Any]:
         """As in any run, each with the code of its side."""
         forkers: dict[Path, Forker] = {}
 
@@ -172,7 +172,7 @@ def run(seconds: float, prepare: Callable[[MeasuredWorld, list[str]], None]) -> 
         folder = create_folder(Path(out), scenario.name)
         Recorder(folder).text("scenario.yaml", scenario.dump_yaml())
         world = MeasuredWorld(found, fabric_options(scenario, found))
-        prepare(world, scenario.host_names)
+        prepare(world, list(scenario.host_names))
         status = run_isolated(lambda: _supervise(scenario, folder, world))
         if status:
             raise RuntimeError(f"the run ended with status {status}")

@@ -97,7 +97,7 @@ def measure(scenario: str, sender: str, folder: Path) -> tuple[Path, BusyTime]:
 def begin_of(run: Path) -> int:
     """When all began, in ns of the clock."""
     lines = map(json.loads, (run / "history.jsonl").read_text(encoding="utf-8").splitlines())
-    return next(line["t_ns"] for line in lines if line["op"] == "workload" and line["type"] == "invoke")
+    return int(next(line["t_ns"] for line in lines if line["op"] == "workload" and line["type"] == "invoke"))
 
 
 def ratios(run: Path, busy: BusyTime, pairs: int) -> Iterator[tuple[float, float]]:

@@ -1,7 +1,7 @@
 """What report.html costs beside what is done with a run folder anyway: size, and CPU time of making it against reading
 and judging. Nothing is written beside it. With `--times 120` a run of 30 s is first made one of an hour.
 
-    python benchmarks/report.py [--times N] results/latest
+    python -m benchmarks.report [--times N] results/latest
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from stretch import stretched
-
+from benchmarks.stretch import stretched
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.pages.report.write import report_text

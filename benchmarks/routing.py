@@ -144,7 +144,10 @@ class Probes:
     def _receive(self, until: float) -> None:
         while (left := until - time.monotonic()) > 0:
             for fileno in select.select([*self._sockets, *self._routes], [], [], left)[0]:
-                (self._routes.get(fileno) or (lambda fileno=fileno: self._take(fileno)))()
+                if changed := self._routes.get(fileno):
+                    changed()
+                else:
+                    self._take(fileno)
 
     def _take(self, fileno: int) -> None:
         try:

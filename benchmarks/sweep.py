@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
 from mrc_testbed.testbed.scenario.cells.axes import Sweep
@@ -58,7 +59,7 @@ def timed(*words: str) -> tuple[float, float]:
 def cluster(place: Path) -> Iterator[str]:
     """A scheduler with two workers on loopback."""
     about = place / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     begin = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     started = [subprocess.Popen([*begin, "--no-dashboard", "--scheduler-file", str(about)], cwd=ROOT, **quiet)]
     try:

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, cast
 
 from benchmarks import programs
 from mrc_testbed.hosts import compiled
@@ -83,7 +84,7 @@ class Server:
         endpoint = Endpoint(EndpointConfig(0, 1, 49152, RTT_NS, 12_500_000))
         endpoint.add_peer(1, [(0, 0, None)])
         network = Network(
-            endpoint=endpoint, peers={1: "h1"}, carrier=None, rtt_ns=RTT_NS, read_remote=lambda fields: fields
+            endpoint=endpoint, peers={1: "h1"}, carrier=cast(Any, None), rtt_ns=RTT_NS, read_remote=cast(Any, dict)
         )
         told = HostFacts(0, "h0", gid_of("10.64.0.1"), gids, 1, 4096, 8, 32, RTT_NS)
         self._server = ProgramServer(network, endpoint, NamedQps(network), told, listen(self.path), lambda *_: None)
@@ -179,6 +180,9 @@ def polled(folder: Path) -> tuple[float, list[float]]:
     binary, host = build(folder), Server(folder)
     environment = {**os.environ, SOCKET_VARIABLE: host.path, "LD_LIBRARY_PATH": str(libraries())}
 
+    def printed(by: subprocess.Popen[bytes]) -> str:
+        return by.stdout.read().decode() if by.stdout else ""
+
     def start(*arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([binary, *arguments], env=environment, stdout=subprocess.PIPE)
 
@@ -187,7 +191,7 @@ def polled(folder: Path) -> tuple[float, list[float]]:
         while idle.poll() is None:
             host.turn()
             time.sleep(0.001)
-        share = float(idle.stdout.read().decode().partition("=")[2])
+        share = float(printed(idle).partition("=")[2])
     with start("seen", str(COMPLETIONS)) as seen:
         while seen.poll() is None:
             host.turn()
@@ -195,7 +199,7 @@ def polled(folder: Path) -> tuple[float, list[float]]:
                 time.sleep(random.uniform(0.0005, 0.0015))
                 told.append(host.completed(qpn))
             time.sleep(0.0001)
-        at = [int(line) for line in seen.stdout.read().split()]
+        at = [int(line) for line in printed(seen).split()]
     return share, [(saw - tell) / 1e6 for saw, tell in zip(at, told, strict=True)]
 
 

@@ -45,7 +45,7 @@ def measure(name: str, scenario: Scenario) -> None:
     model = busy_model(scenario, plan)
     server = ServerProcess(None, interactive=False)
     server.begin(scenario, FabricOptions("dummy", "netem", "port program"))
-    screen = server.screen()
+    (screen,) = server.screens()
     taken = []
     for _ in range(FRAMES):
         began_ns = time.thread_time_ns()

@@ -108,7 +108,7 @@ def leave_linux(system: str) -> None:
             raise ModuleNotFoundError(f"{importer} imports {name}, which this system does not have", name=name)
         return poorer[name] if ours and name in poorer else whole(name, globals, locals, fromlist, level)
 
-    builtins.__import__ = found
+    builtins.__import__ = found  # type: ignore[assignment]
     sys.addaudithook(_refuse_links if system == "win32" else _refuse)
 
 

@@ -166,7 +166,7 @@ BURSTS = (
         traffic_class=wire.CLASS_NO_TRIM,
     ),
 )  # fmt: skip
-_PLAIN = {"opcode": rc.WRITE_MIDDLE, "traffic_class": rc.CLASS_DATA, "plain": True}
+_PLAIN: dict[str, Any] = {"opcode": rc.WRITE_MIDDLE, "traffic_class": rc.CLASS_DATA, "plain": True}
 # The 48th is dropped, and a later one passes, when the queue is below 3 BDP again.
 PLAIN_BURSTS = (
     Burst("a lossy port marks and drops", CORE_LINK, 1_000_000, 60, 48, dropped=12, marked=range(35, 45), **_PLAIN),

@@ -10,16 +10,23 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import pyte
 from rich.console import Console
+
+Colours = Literal["standard", "256", "truecolor"]
 
 
 class FakeTerminal:
     """`console` writes to it; `rows` is the screen as text. `colors`: as rich calls what a terminal can show."""
 
     def __init__(
-        self, columns: int = 80, rows: int = 24, colors: str | None = "standard", encoding: str = "utf-8"
+        self,
+        columns: int = 80,
+        rows: int = 24,
+        colors: Colours | None = "standard",
+        encoding: str = "utf-8",
     ) -> None:
         self._master, slave = pty.openpty()
         os.set_blocking(self._master, False)

@@ -181,7 +181,8 @@ def make(target: Path, made_by: str) -> None:
         fresh.mkdir()
         libraries = generate_c(work, copy_sources(work))
         with ThreadPoolExecutor(usable_cpus()) as pool:
-            list(pool.map(lambda library: compile_c(work, *library, fresh), libraries))
+            for done in [pool.submit(compile_c, work, *library, fresh) for library in libraries]:
+                done.result()
         try_import(fresh)
         (fresh / compiled.SUMS).write_text(compiled.sums(str(fresh)), encoding="utf-8")
         (fresh / _RECIPE).write_text(made_by, encoding="utf-8")

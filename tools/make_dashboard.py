@@ -49,7 +49,7 @@ def panels() -> list[dict[str, Any]]:
     quantile = "histogram_quantile({}, sum by (le) (rate(mrc_step_duration_seconds_bucket[$__rate_interval])))"
     came, went = (rate(f"mrc_link_{way}_packets_total", SWITCHES, "node") for way in ("rx", "tx"))
     swallowed = f"1 - ({went}) / ({came}) > 0.05"
-    name = {"textMode": "name", "reduceOptions": {"calcs": ["lastNotNull"]}}
+    name: dict[str, Any] = {"textMode": "name", "reduceOptions": {"calcs": ["lastNotNull"]}}
     return [
         panel(stat, "Verdict", (6, 4), {"{{mrc_verdict}}": "mrc_verdict == 1"}, **name),
         panel(stat, "Did the machine keep time?", (6, 4), {"{{mrc_fidelity}}": "mrc_fidelity == 1"}, **name),

@@ -6,14 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-from svg_chart import Panel, Series, drawing
 
 from mrc_testbed.testbed.report.frames.run import Run, load_run
 from mrc_testbed.testbed.rundir.results import run_folders
 from mrc_testbed.testbed.scenario.load.shipped import shipped
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
+from svg_chart import Panel, Series, drawing
 
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
@@ -101,8 +102,9 @@ def _length_s(run: Run) -> float:
     return (run.end_ns - (run.start_ns or 0)) / 1e9
 
 
-def _moments(done: pd.DataFrame, op: str) -> list[list[object]]:
-    return done[done["op"] == op][["fault", "cycle", "t_s"]].values.tolist()
+def _moments(done: pd.DataFrame, op: str) -> list[list[Any]]:
+    found: list[list[Any]] = done[done["op"] == op][["fault", "cycle", "t_s"]].values.tolist()
+    return found
 
 
 def _steps(run: Run, name: str, job: str = "") -> Series:
@@ -249,7 +251,11 @@ def _by_seed(runs: Runs) -> list[Panel]:
 
 def _compute_s(run: Run) -> float:
     """What a step of the story faster-compute computes."""
-    return run.scenario.workload[0].train.step[0].compute / 1e9
+    train = run.scenario.workload[0].train
+    compute_ns = train.step[0].compute if train else None
+    if compute_ns is None:
+        raise SystemExit(f"{run.folder}: its first job does not begin with a computation")
+    return compute_ns / 1e9
 
 
 def _regret(runs: Runs) -> list[Panel]:

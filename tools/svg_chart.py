@@ -106,7 +106,7 @@ def _across(panel: Panel, high: float, place: Place) -> list[str]:
     y = _TOP + _PLOT + 16
     found = [_text(WIDTH - _RIGHT, y + 18, panel.across, anchor="end")]
     if panel.categories:
-        marks = [(number, name) for number, name in enumerate(panel.categories)]
+        marks: list[tuple[float, str]] = list(enumerate(panel.categories))
     else:
         step = _step(high)
         marks = [(turn * step, f"{turn * step:g}") for turn in range(int(high / step) + 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -57,7 +58,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     contexts = []
 
     def opened(where: Path | str, dark: bool = False, width: int = 1280, height: int = 900) -> Page:
-        scheme = "dark" if dark else "light"
+        scheme: Literal["dark", "light"] = "dark" if dark else "light"
         context = browser.new_context(
             color_scheme=scheme, viewport={"width": width, "height": height}, reduced_motion="reduce"
         )

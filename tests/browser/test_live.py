@@ -160,7 +160,7 @@ def test_a_link_is_cut_with_nothing_but_the_keyboard(stage: LiveStage, open_page
     page = opened(stage, open_page)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('svg') !== null"), "the drawing is the first thing"
-    assert walk(page) >= {each.name for each in (*stage.plan.links, *stage.plan.switches)}, "arrows go everywhere"
+    assert walk(page) >= {*stage.plan.link_by_name, *stage.plan.switch_by_name}, "arrows go everywhere"
     page.keyboard.press("ArrowUp")
     while part(page) != LINK:
         page.keyboard.press("ArrowLeft")
@@ -180,7 +180,7 @@ def test_every_part_can_be_chosen_from_the_list_and_by_mouse(stage: LiveStage, o
     stage.begin()
     stage.frame(links=with_link(stage, (0.25, 0.5), "slow"))
     page = opened(stage, open_page)
-    names = [each.name for each in (*stage.plan.switches, *stage.plan.links)]
+    names = [*stage.plan.switch_by_name, *stage.plan.link_by_name]
     options = page.locator("#target option")
     assert sorted(options.evaluate_all("all => all.map((one) => one.value).filter(Boolean)")) == sorted(names)
     page.select_option("#target", LINK)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
 from mrc_testbed.testbed.fabric.fabric import Fabric
@@ -29,9 +30,9 @@ SHAPE = clos2_shape(planes=2, t0_groups=2, t1=4, hosts_per_t0=2, port_rate_bps=2
 RC_HEADER_BYTES = 12 + 16 + 4
 
 
-def with_ecmp(body: Callable[[Fabric], None], options: FabricOptions, shape: Shape = SHAPE, **changes: object) -> None:
+def with_ecmp(body: Callable[[Fabric], None], options: FabricOptions, shape: Shape = SHAPE, **changes: Any) -> None:
     """Run `body` on such a fabric in a sandbox."""
-    asked = replace(options, **changes)  # type: ignore[arg-type]
+    asked = replace(options, **changes)
     isolated(lambda: body(Fabric.build(build_plan(shape, Routing.ECMP_STATIC), asked)))
 
 

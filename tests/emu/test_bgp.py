@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,8 +39,8 @@ def frr(machine: list[Capability]) -> None:
         pytest.skip("needs FRR: apt-get install frr")
 
 
-def with_bgp(body: Callable[[Fabric], None], options: FabricOptions, **settings: object) -> None:
-    asked = replace(options, bgp=BgpOptions(**settings))  # type: ignore[arg-type]
+def with_bgp(body: Callable[[Fabric], None], options: FabricOptions, **settings: Any) -> None:
+    asked = replace(options, bgp=BgpOptions(**settings))
 
     def main() -> None:
         fabric = Fabric.build(build_plan(SHAPE, Routing.BGP), asked)
@@ -129,7 +130,7 @@ def test_bfd_finds_a_silent_link_and_a_grey_switch_stays_in_use(options: FabricO
         handles = fabric.silence("p0-t1-1", of_hosts=True)
         time.sleep(2.5)
         assert [ways(fabric, t0) for t0 in T0S] == [4, 4], "its control plane lives"
-        handles += [fabric.add_rule(FAR, end, PortRule("drop")) for end in ("near", "far")]  # type: ignore[arg-type]
+        handles += [fabric.add_rule(FAR, end, PortRule("drop")) for end in ("near", "far")]
         assert until(fabric, 2, 5) < 5
         for handle in handles:
             fabric.remove_rule(handle)
@@ -143,7 +144,7 @@ def test_bfd_finds_a_silent_link_and_a_grey_switch_stays_in_use(options: FabricO
 def test_without_bfd_a_silent_link_is_believed_until_the_hold_timer_ends(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         for end in ("near", "far"):
-            fabric.add_rule(FAR, end, PortRule("drop"))  # type: ignore[arg-type]
+            fabric.add_rule(FAR, end, PortRule("drop"))
         assert until(fabric, 1, 10) > 1.5  # one of two racks' routes a T0
 
     with_bgp(body, options, keepalive_s=1, hold_s=3, routes="racks")

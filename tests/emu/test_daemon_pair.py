@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -352,7 +353,7 @@ def test_what_comes_twice_or_too_early_is_refused(pair):
         (dict(cmd="load", rank=0, data_seed=1, program=[[["hop"]]]), "operation 0 ['hop']"),
     ]
     for fields, message in refused:
-        answer = host.answer(host.send(**fields))
+        answer = host.answer(host.send(**cast(Any, fields)))
         assert answer["ok"] is False
         assert message in answer["error"]
     host.ask("load", rank=0, data_seed=1, program=[[["end", 0]]])

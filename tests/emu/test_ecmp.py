@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -134,7 +134,7 @@ def test_the_kernel_foretells_the_uplink_of_every_flow(
     with_ecmp(body, options)
 
 
-def alike(note: Path, options: FabricOptions, **changes: object) -> int:
+def alike(note: Path, options: FabricOptions, **changes: Any) -> int:
     """How many of 64 flows the two T0s of a plane would give the same uplink, were they theirs."""
 
     def body(fabric: Fabric) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from mrc_testbed.hosts.ktcp.dialling import LISTEN_PORT
 from mrc_testbed.testbed.workloads.collective import Terms
+from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob
 from tests.emu.test_daemon_pair import PLANES, PORT_RATE_BPS, RTT_NS, Host, Pair, pytestmark, run_program
 
@@ -74,7 +75,7 @@ def pair(cabled):
     return cabled
 
 
-def job(steps: int, size: int) -> StepJob:
+def job(steps: int, size: int) -> JobPlan:
     return StepJob((0, 1), steps, (Compute(1_000_000), Exchange("allreduce", ALL, Terms(size)))).plan()
 
 

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_kill_9_leaves_no_program(tmp_path: Path, options: FabricOptions) -> Non
 
 
 def test_without_compiler_and_cache_switches_are_plain_shapers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(port_object, "_COMPILER", "no-such-clang")
 
     def body() -> None:
@@ -96,7 +97,7 @@ def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.Monk
         assert (unchecked in source) is (file.name == "packets.h")
         (tmp_path / file.name).write_text(source.replace(unchecked, "!data"), encoding="utf-8")
     monkeypatch.setattr(port_object, "SOURCE", tmp_path / port_object.SOURCE.name)
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
 
     def body() -> None:
         with pytest.raises(FabricError) as refused:

@@ -130,7 +130,11 @@ def test_the_status_of_main_comes_back() -> None:
 
 def test_the_caller_works_while_main_runs() -> None:
     read_end, write_end = os.pipe()
-    assert run_isolated(lambda: os.read(read_end, 1)[0], meanwhile=lambda: os.write(write_end, b"\7") and None) == 7
+
+    def meanwhile() -> None:
+        os.write(write_end, b"\7")
+
+    assert run_isolated(lambda: os.read(read_end, 1)[0], meanwhile=meanwhile) == 7
 
 
 def test_death_by_a_signal_is_told() -> None:

@@ -112,7 +112,9 @@ def _fault(sketch: Sketch) -> dict[str, Any]:
 def _lead_by_neighbours(sketch: Sketch, kind: str, found: dict[str, Any]) -> None:
     """Where two links are named that must end at one switch, mostly let them."""
     link = sketch.plan.link_by_name.get(found[kind]) if isinstance(found[kind], str) else None
-    for key in {"by", "with"} & found.keys() if link and sketch.often(0.8) else ():
+    if link is None or not sketch.often(0.8):
+        return
+    for key in {"by", "with"} & found.keys():
         switch = link.far.node if link.is_host_link or found.get("direction") == "down" else link.near.node
         found[key] = sketch.one(sketch.plan.links_of(switch)).name
 

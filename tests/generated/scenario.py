@@ -80,7 +80,8 @@ def _sections(sketch: Sketch) -> dict[str, Any]:
 
 def _scales(sketch: Sketch) -> list[Any]:
     """Those at which T keeps a microsecond and ports stay below 100 Gb/s."""
-    times = {"real": 10**11 // sketch.rate_bps, **{number: number for number in (1, 3, 100, 8000)}}
+    times: dict[str | int, int] = {"real": 10**11 // sketch.rate_bps}
+    times |= {number: number for number in (1, 3, 100, 8000)}
     return [
         word
         for word, speed in times.items()

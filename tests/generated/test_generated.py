@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -88,12 +89,12 @@ def test_every_section_is_of_some_model() -> None:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[dict]:
+def drawn() -> list[dict[str, Any]]:
     """What many seeds come to."""
     return [parse_source(scenario_text(seed), "generated").data for seed in SAMPLE]
 
 
-def more() -> Iterator[dict]:
+def more() -> Iterator[dict[str, Any]]:
     """A few more seeds where the sample lacks something: each change of the language draws other ones."""
     return (parse_source(scenario_text(seed), "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
 
@@ -107,7 +108,7 @@ def words_in(value: object) -> Iterator[str]:
 
 
 @pytest.mark.nightly
-def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
+def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict[str, Any]]) -> None:
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
     lacking = wanted - {"plugins", "programs", "connections", "use"}
     for data in itertools.chain(drawn, more()):
@@ -125,12 +126,12 @@ def test_every_family_is_drawn_with_all_its_keys_and_two_tiers_most_often() -> N
     assert words.most_common(1)[0][0] == Clos2.word
     for word, made in FAMILIES.items():
         written = [written_keys(family) for family in families if family.word == word]
-        assert {key for one in written for key in one} == {field.name for field in fields(made)}
+        assert {key for one in written for key in one} == {field.name for field in fields(cast(Any, made))}
         assert len({str(one) for one in written}) > 20
 
 
 @pytest.mark.nightly
-def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict]) -> None:
+def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict[str, Any]]) -> None:
     lacking = set(known_metrics())
     for data in itertools.chain(drawn, more()):
         lacking -= {name for name in lacking if re.search(rf"\b{name}\b", str(data.get("expect")))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
@@ -21,7 +21,7 @@ def drawn_family(dice: Random) -> Family:
 
 def written_keys(family: Family) -> dict[str, Any]:
     """Its keys as written, without speeds that are usual."""
-    given = {one.name: getattr(family, one.name) for one in fields(family)}
+    given = {one.name: getattr(family, one.name) for one in fields(cast(Any, family))}
     return {
         key: [f"{share:.0%}" for share in value] if isinstance(value, tuple) else value
         for key, value in given.items()

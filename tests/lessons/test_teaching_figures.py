@@ -64,6 +64,7 @@ def test_the_shares_of_few_paths_are_those_of_runs(paths: int, tmp_path: Path) -
     file = FOLDER / "lessons/03-spray/start-few.yaml"
     scenario = load_scenario(file, ["world=virtual", f"endpoint.ev_active={paths}"])
     folder = run_scenario(scenario, tmp_path, True, open_console(stderr=True)).folder
+    assert folder
     share = ask(load_record(folder), "fair_share.min").value
     assert share is not None
     assert f"{share:.2f}" == shares[numbers.index(paths)]

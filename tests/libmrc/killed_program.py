@@ -36,7 +36,7 @@ def main() -> None:
         program.post(qpn, source, lkey, address, key)
     done = 0
     while True:
-        program.wait(lambda done=done: program.sent[qpn] > done)
+        program.wait(lambda done=done: program.sent[qpn] > done)  # type: ignore[misc]
         done += 1
         program.post(qpn, source, lkey, address, key)
 

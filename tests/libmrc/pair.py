@@ -9,6 +9,7 @@ import select
 import threading
 from heapq import heappop, heappush
 from time import monotonic_ns, sleep
+from typing import Any, cast
 
 from mrc_testbed.hosts.mrc.config import EndpointConfig
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
@@ -35,9 +36,9 @@ class Host:
         self.network.endpoint, self.network.peers = self.endpoint, {1 - number: f"h{1 - number}"}
         self.network.rtt_ns = RTT_NS
         self.network.disabled, self.network.without_carrier = set(), set()
-        self.network.read_remote = lambda fields: fields
+        self.network.read_remote = cast(Any, dict)
         self.names = NamedQps(self.network)
-        self.told: list[tuple[str, dict]] = []
+        self.told: list[tuple[str, dict[str, Any]]] = []
         gid = next(gid for gid, host in GIDS.items() if host == number)
         facts = HostFacts(number, f"h{number}", gid, GIDS, PLANES, 4096, 8, 32, RTT_NS)
         listening = listen(socket_path)
@@ -147,25 +148,25 @@ class Pair:
         buffer = memoryview(bytearray(4400))
         for host in self.hosts:
             endpoint = host.endpoint
-            due = endpoint.next_timeout()
-            if due is not None and due <= now_ns:
+            timeout = endpoint.next_timeout()
+            if timeout is not None and timeout <= now_ns:
                 endpoint.handle_timeout(now_ns)
             host.hear()
             host.server.pump(now_ns)
-            while (packet := endpoint.poll_transmit(now_ns, buffer)) is not None:
-                size, token, traffic_class = packet
+            while (sent := endpoint.poll_transmit(now_ns, buffer)) is not None:
+                size, token, traffic_class = sent
                 self._send(1 - host.number, bytes(buffer[:size]), token, traffic_class, now_ns)
                 moved = True
             host.hear()
         return moved
 
-    def _send(self, to: int, packet: bytes, token: object, traffic_class: int, now_ns: int) -> None:
+    def _send(self, to: int, packet: bytes, token: Any, traffic_class: int, now_ns: int) -> None:
         if self.silent or token in self.dead or self._random.random() < self.loss:
             return
         self._count += 1
         heappush(self._wire, (now_ns + RTT_NS // 2, self._count, to, packet, token, traffic_class))
 
-    def _arrive(self, host: Host, packet: bytes, token: object, traffic_class: int, due: int, now_ns: int) -> None:
+    def _arrive(self, host: Host, packet: bytes, token: Any, traffic_class: int, due: int, now_ns: int) -> None:
         plane, uplink = (0, 0) if self._roce else token
         label = plane << 8 | uplink
         host.endpoint.handle_datagram(memoryview(packet), 1 - host.number, label, 49152, traffic_class, due, now_ns)

@@ -189,9 +189,9 @@ class RawProgram:
 
     # What comes in
 
-    def wait(self, until: Callable[[], bool]) -> None:
+    def wait(self, until: Callable[[], object]) -> None:
         """Let the daemons work, and read, until it is so."""
-        self._drive(lambda: (self.read() or True) and until())
+        self._drive(lambda: (self.read() or True) and bool(until()))
 
     def read(self) -> None:
         """All that has come."""

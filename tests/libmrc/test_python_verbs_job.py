@@ -27,7 +27,7 @@ def test_the_example_sees_a_wrong_sum(tmp_path: Path) -> None:
     class Spoiling(MemoryDaemon):
         spoilt = False
 
-        def _carry_out(self, qp, far, write):  # type: ignore[no-untyped-def]
+        def _carry_out(self, qp, far, write):
             done = super()._carry_out(qp, far, write)
             if write["length"] and not self.spoilt:
                 self.spoilt = True

@@ -148,9 +148,9 @@ def test_states_and_what_they_need(pair):
         program.modify(qpn, To.INIT)
     program.modify(qpn, To.RTS)
     program.modify(qpn, To.RTS)
-    for state in (4, 5, 7, 0xFFFF_FFFF):
+    for unknown in (4, 5, 7, 0xFFFF_FFFF):
         with pytest.raises(Refusal, match="no state"):
-            program.modify(qpn, state)
+            program.modify(qpn, unknown)  # type: ignore[arg-type]
     with pytest.raises(Refusal):
         program.modify(qpn, To.RTR, dgid=gid(1), path_mtu=4096)
     program.modify(qpn, To.ERROR)
@@ -183,7 +183,7 @@ def test_a_qp_is_put_in_error_and_used_again(pair):
     joined.wait_sent(1)
     for program, qpn in zip(joined.programs, joined.qpns, strict=True):
         program.modify(qpn, To.ERROR)
-        program.wait(lambda program=program, qpn=qpn: program.failed[qpn])
+        program.wait(lambda program=program, qpn=qpn: program.failed[qpn])  # type: ignore[misc]
         assert program.failed[qpn] == [(5, "its program put it in ERROR")]
         program.post(qpn, joined.sources[0], 0, 0, 0)  # what crosses with the news
         program.modify(qpn, To.RESET)

@@ -40,8 +40,8 @@ def child(tmp_path):
     for each in started:
         each.kill()
         each.wait(MOST_S)
-        each.stdin.close()
-        each.stdout.close()
+        for pipe in filter(None, (each.stdin, each.stdout)):
+            pipe.close()
     RawProgram.close_all()
 
 

@@ -49,7 +49,7 @@ def _bad_links(links: Sequence[Suspect], paths: dict[Elements, float]) -> set[st
         return set()
     seen = np.array(list(paths.values()))
     crosses = np.array([[not link.elements.isdisjoint(route) for link in links] for route in paths])
-    used = crosses.any(axis=0)
+    used = np.asarray(crosses.any(axis=0))
     means = np.array([seen[crosses[:, n]].mean() if used[n] else 1.0 for n in range(len(links))])
     for _ in range(ROUNDS):
         before = means.copy()

@@ -8,14 +8,16 @@ writes them into the document, each between its own pair of comments (`test_tran
 from __future__ import annotations
 
 import re
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from mrc_testbed.hosts.common import qpstate
 from mrc_testbed.hosts.common.transitions import diagram
 from mrc_testbed.hosts.mrc import evstate, portstate
 
 DOCUMENT = Path(__file__).parents[2] / "docs/protocol.md"
-MACHINES = {
+MACHINES: dict[str, tuple[Any, Enum]] = {
     "QP": (qpstate.TRANSITIONS, qpstate.QpState.RESET),
     "EV": (evstate.TRANSITIONS, evstate.EvState.GOOD),
     "port": (portstate.TRANSITIONS, portstate.PortState.UP),
@@ -27,7 +29,7 @@ def drawn(text):
     for name, (table, first) in MACHINES.items():
         begin, end = f"<!-- diagram: {name} -->\n", "<!-- end of diagram -->"
         figure = f"{begin}```mermaid\n{diagram(table, first)}```\n{end}"
-        text, places = re.subn(f"{begin}.*?{end}", lambda _, figure=figure: figure, text, flags=re.DOTALL)
+        text, places = re.subn(f"{begin}.*?{end}", lambda _, figure=figure: figure, text, flags=re.DOTALL)  # type: ignore[misc]
         if places != 1:
             raise ValueError(f"{DOCUMENT.name} has {places} places for the diagram of {name}")
     return text

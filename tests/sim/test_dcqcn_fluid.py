@@ -1,15 +1,17 @@
 """DCQCN's steady state at one full port, in the simulator, against the fixed point of the published fluid model."""
 
+from typing import cast
+
 import pytest
 
 from mrc_testbed.hosts.rc.dcqcn import PROFILES, REFERENCE_T_NS
-from mrc_testbed.testbed.switching.thresholds import PauseThresholds
+from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.transports.roce import MARKING
 from tests.sim.rcnet import PACKET_NS, RcNet, stream
 from tests.sim.simnet import T
 
 NAME = "dcqcn"
-PROFILE, CURVE = PROFILES[NAME], MARKING[NAME]
+PROFILE, CURVE = PROFILES[NAME], cast(MarkingCurve, MARKING[NAME])
 NEVER_PAUSED = PauseThresholds(60, 50, CURVE)
 SETTLING, WINDOW, LOOK = 1500 * T, 1500 * T, 20 * T
 TARGET = 8

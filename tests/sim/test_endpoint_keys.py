@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_every_key_has_its_test_here():
 def test_every_setting_reaches_the_core():
     """But for `reorder_ns` and its like, which are left out when they follow something else."""
     text = "timeout: 80ms, reorder_time: 5ms, probe_interval: 30ms, ev_min_active: 7, ev_active: 9, icrc: true"
-    given = {"host": 0, "planes": 4, "udp_port": 1, "rtt_ns": T, "port_rate_bps": RATE}
+    given: dict[str, Any] = {"host": 0, "planes": 4, "udp_port": 1, "rtt_ns": T, "port_rate_bps": RATE}
     config = EndpointConfig(**given, **settings(text))
     assert (config.timeout, config.reorder_ns, config.probe_interval_ns) == (17, 5 * MS, 30 * MS)
     assert (config.ev_min_active, config.ev_active, config.icrc) == (7, 9, True)

@@ -28,7 +28,7 @@ class FailoverNet(RcNet):
     def _make_host(self, host, settings, plugins):
         return FailoverEndpoint(RcConfig(host=host, **settings))
 
-    def join(self, a=0, b=1, region_bytes=1 << 20):
+    def join(self, a=0, b=1, region_bytes=1 << 20):  # type: ignore[override]
         """Data go from `a`, which registers nothing, to `b`."""
         ends = {a: self.hosts[a].open_qp(b, 0), b: self.hosts[b].open_qp(a, region_bytes)}
         self.hosts[a].connect_qp(ends[a].qpn, ends[b])

@@ -116,6 +116,7 @@ def test_lost_sacks_cost_no_retransmission():
 def test_the_last_sack_and_transport_ack_are_lost():
     net = Net()
     flow = net.join()
+    seen: dict[str, int]
     seen = dropping(net, 1, lambda packet, n: net.counters(1)["data_received"] == 50 and seen["dropped"] < 2)
     taken = transfer(net, flow, pattern(50 * PACKET))
     assert net.counters()["reliability_probes_sent"] >= 1
@@ -157,6 +158,7 @@ def test_a_loss_is_found_before_the_timer_when_something_was_heard_late():
 def test_only_the_transport_ack_is_lost():
     net = Net()
     flow = net.join()
+    seen: dict[str, int]
     seen = dropping(net, 1, lambda packet, n: packet[0] == wire.TRANSPORT_ACK and seen["dropped"] < 1)
     transfer(net, flow, pattern(20 * PACKET), within=10 * T)
     assert net.counters()["retransmitted"] == 0

@@ -1,5 +1,8 @@
 """The three state machines: every pair of state and input, and the diagrams drawn from the tables."""
 
+from enum import Enum
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,8 +26,7 @@ def pairs(states, inputs):
 
 @given(st.data(), st.sampled_from([EV, PORT, QP]))
 def test_a_pair_leads_where_the_table_says_or_nowhere(data, table):
-    states = type(next(iter(table))[0])
-    inputs = type(next(iter(table))[1])
+    states, inputs = (list(cast(type[Enum], type(one))) for one in next(iter(table)))
     state, event = data.draw(st.sampled_from(states)), data.draw(st.sampled_from(inputs))
     new = step(table, state, event)
     assert new in (*states, None)

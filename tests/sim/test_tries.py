@@ -68,6 +68,7 @@ class Dark:
     @property
     def back_t(self):
         """How long after the first EV was GOOD again something new was acknowledged."""
+        assert self.flows_ns is not None
         return (self.flows_ns - self.good_ns) / T
 
 

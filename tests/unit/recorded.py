@@ -67,7 +67,7 @@ def _write(folder: Path, table: Table, rows: Sequence[tuple[int | str, ...]]) ->
 
 def _samples() -> list[tuple[int | str, ...]]:
     """Five a second; plane 0 of h0 carries nothing while the link is down."""
-    rows = []
+    rows: list[tuple[int | str, ...]] = []
     for n in range(42):
         for node in HOSTS:
             for port in range(2):

@@ -7,9 +7,10 @@ import io
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -104,40 +105,47 @@ def test_any_number_of_processes_find_the_same(tiny: Path) -> None:
     assert 0 < found[0][2] < 6
 
 
+def pid_of(workers: Workers) -> int:
+    """That of the first."""
+    pid = workers._workers[0]._process.pid
+    assert pid
+    return pid
+
+
 def test_without_keep_going_the_lowest_seed_counts() -> None:
     results = {41: Outcome({"early": ""}), 42: Outcome({"late": ""})}
-    begun: list[list[int]] = []
+    begun: list[list[int | None]] = []
 
     class Fast:
         """Three at once; the later ones are done first."""
 
-        def outcomes(self, jobs):
+        def outcomes(self, jobs: Iterator[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
             while batch := list(islice(jobs, 3)):
                 begun.append([job.seed for job in batch])
                 for job in reversed(batch):
-                    yield job, results.get(job.seed, Outcome())
+                    yield job, results.get(job.seed or 0, Outcome())
 
     tally = Tally(100)
-    search(Fast(), 40, False, tally, lambda _: None)
+    search(cast(Any, Fast()), 40, False, tally, lambda _: None)
     assert [(one.check, one.seed) for one in tally.findings] == [("early", 41), ("late", 42)]
     assert begun == [[40, 41, 42], [42, 41]]
     assert tally.done == 3
 
 
 def test_what_does_not_fail_again_with_its_seed_is_no_finding_and_the_search_goes_on() -> None:
-    seen: list[int] = []
+    seen: list[int | None] = []
 
     class Once:
         """Seed 2 fails the first time only, seed 4 each time."""
 
-        def outcomes(self, jobs):
+        def outcomes(self, jobs: Iterator[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
             for job in jobs:
                 seen.append(job.seed)
                 fails = job.seed == 4 or seen == [1, 2]
                 yield job, Outcome({"the check": "9"} if fails else {})
 
     tally = Tally(100)
-    search(Once(), 1, False, tally, lambda _: None)
+    search(cast(Any, Once()), 1, False, tally, lambda _: None)
     assert seen == [1, 2, 2, 3, 4, 4]
     assert [(one.check, one.seed) for one in tally.findings] == [("the check", 4)]
     assert (tally.done, tally.failed, tally.unjudged) == (4, 1, 1)
@@ -270,7 +278,7 @@ def test_a_try_that_never_ends_is_found_and_its_process_replaced(tiny: Path, mon
 def test_a_process_that_dies_is_found_and_replaced(tiny: Path) -> None:
     with Workers(HuntRequest(tiny), 1) as workers:
         workers.outcome(Candidate(1))
-        os.kill(workers._workers[0]._process.pid, signal.SIGABRT)
+        os.kill(pid_of(workers), signal.SIGABRT)
         assert "died" in workers.outcome(Candidate(1)).failures[BROKEN_OFF]
         assert BROKEN_OFF not in workers.outcome(Candidate(1)).failures
 
@@ -281,7 +289,7 @@ def test_a_process_that_is_killed_says_nothing_of_the_scenario(tiny: Path, name:
     """As the system does where memory runs out, or a person with `kill`."""
     with Workers(HuntRequest(tiny), 1) as workers:
         workers.outcome(Candidate(1))
-        os.kill(workers._workers[0]._process.pid, signal.Signals[name])
+        os.kill(pid_of(workers), signal.Signals[name])
         outcome = workers.outcome(Candidate(1))
         assert not outcome.failures
         assert f"killed by {name}" in outcome.problem
@@ -313,7 +321,7 @@ def test_what_cannot_be_run_on_a_kernel_is_said_in_a_line(tiny: Path, monkeypatc
         raise MissingCapability("root is missing", "sudo")
 
     monkeypatch.setattr(found, "run_scenario", lacking)
-    assert found.confirm(tiny, "x", 3, tiny.parent, None) == "not confirmed: root is missing. Fix: sudo"
+    assert found.confirm(tiny, "x", 3, tiny.parent, cast(Any, None)) == "not confirmed: root is missing. Fix: sudo"
 
 
 def test_ctrl_c_ends_with_what_was_found_so_far(tiny: Path, hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> None:

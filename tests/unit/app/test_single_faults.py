@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from mrc_testbed.testbed.app.hunt.subject import HuntRequest, ImpossibleError, Subject
@@ -50,7 +53,7 @@ CHAOTIC = {
 }
 
 
-def subject(tmp_path, entry: str, move: bool | None = None, scale: int = 1) -> Subject:
+def subject(tmp_path: Path, entry: str, move: bool | None = None, scale: int = 1) -> Subject:
     file = tmp_path / "small.yaml"
     file.write_text(f"{HEAD}faults: [{entry}]\nscale: {scale}\n")
     return Subject(HuntRequest(file, move=move))
@@ -60,7 +63,7 @@ def comparable(scenario: Scenario) -> list[Occurrence]:
     return sorted(scenario.occurrences, key=lambda one: (one.begin_ns, one.end_ns, one.targets, one.kind, one.number))
 
 
-def unnumbered(occurrences: list[Occurrence]) -> list[dict]:
+def unnumbered(occurrences: list[Occurrence]) -> list[dict[str, Any]]:
     return sorted(({**one.as_record(), "cycle": 0, "number": 0} for one in occurrences), key=str)
 
 
@@ -76,17 +79,17 @@ def test_no_kind_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_an_outage_of_each_kind_is_the_same_when_it_is_written(tmp_path, kind: str) -> None:
+def test_an_outage_of_each_kind_is_the_same_when_it_is_written(tmp_path: Path, kind: str) -> None:
     assert same_when_written(subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: cut}}", move=False), 7)
 
 
 @pytest.mark.parametrize("kind", CHAOTIC)
-def test_chaos_of_each_kind_is_the_same_when_it_is_written(tmp_path, kind: str) -> None:
+def test_chaos_of_each_kind_is_the_same_when_it_is_written(tmp_path: Path, kind: str) -> None:
     assert same_when_written(subject(tmp_path, CHAOS % f"{kind}: {CHAOTIC[kind]}"), 7)
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_a_fault_that_was_moved_hits_as_many_targets_of_its_class_as_long(tmp_path, kind: str) -> None:
+def test_a_fault_that_was_moved_hits_as_many_targets_of_its_class_as_long(tmp_path: Path, kind: str) -> None:
     found = subject(tmp_path, f"{{at: 1s, {kind}: {KEYS[kind]}, name: cut}}", move=True)
     before, after = comparable(found.with_seed(1)), same_when_written(found, 2)
     assert len(before) == len(after)
@@ -95,24 +98,24 @@ def test_a_fault_that_was_moved_hits_as_many_targets_of_its_class_as_long(tmp_pa
     assert all(0 <= one.begin_ns < one.end_ns <= found.scenario.expected_ns for one in (*before, *after))
 
 
-def test_a_cold_fault_stays_at_the_cold_start(tmp_path) -> None:
+def test_a_cold_fault_stays_at_the_cold_start(tmp_path: Path) -> None:
     found = subject(tmp_path, '{at: cold-start, link-down: "p0-t0-0:p0-t1-1", for: 1s}')
     assert all(one.cold for seed in range(5) for one in same_when_written(found, seed))
     assert len({one.targets for seed in range(9) for one in found.with_seed(seed).occurrences}) > 2
 
 
-def test_the_seed_draws_chaos_anew_and_the_same_again(tmp_path) -> None:
+def test_the_seed_draws_chaos_anew_and_the_same_again(tmp_path: Path) -> None:
     found = subject(tmp_path, CHAOS % "link-down: 3/s")
     assert found.with_seed(1).occurrences == found.with_seed(1).occurrences != found.with_seed(2).occurrences
 
 
-def test_a_seed_is_what_the_option_seed_draws(tmp_path) -> None:
+def test_a_seed_is_what_the_option_seed_draws(tmp_path: Path) -> None:
     found = subject(tmp_path, CHAOS % "link-down: 3/s, switch-reboot: 1/s")
     text = f"{HEAD}faults: [{CHAOS % 'link-down: 3/s, switch-reboot: 1/s'}]\n"
     assert found.with_seed(5).occurrences == load_scenario_text(text, seed=5).occurrences
 
 
-def test_a_folded_fabric_has_the_folded_names(tmp_path) -> None:
+def test_a_folded_fabric_has_the_folded_names(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     faults = CHAOS % "link-down: 3/s, link-rate: {times: 1/s, rate: 1mbit}"
     head = HEAD.replace("endpoint: {icrc: true}", "transport: roce")
@@ -120,7 +123,7 @@ def test_a_folded_fabric_has_the_folded_names(tmp_path) -> None:
     assert same_when_written(Subject(HuntRequest(file)), 3)
 
 
-def test_expectations_about_faults_that_are_gone_are_left_out(tmp_path) -> None:
+def test_expectations_about_faults_that_are_gone_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     down = "{at: 1s, link-down: p0-t0-0:p0-t1-1, for: 1s, name: %s}"
     expect = "expect: [qp_errors == 0, packets_lost == 0 during a, packets_lost == 0 during b]"
@@ -132,7 +135,7 @@ def test_expectations_about_faults_that_are_gone_are_left_out(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("entry", [CHAOS % "link-down: 3/s", '{at: 1s, link-down: "p0-t0-0:p0-t1-1", for: 300ms}'])
-def test_at_a_scale_the_same_faults_come_sooner_and_are_written_as_they_were(tmp_path, entry: str) -> None:
+def test_at_a_scale_the_same_faults_come_sooner_and_are_written_as_they_were(tmp_path: Path, entry: str) -> None:
     usual, fast = subject(tmp_path, entry), subject(tmp_path, entry, scale=100)
     expected = [(one.targets, round(one.begin_ns / 100)) for one in comparable(usual.with_seed(7))]
     assert [(one.targets, one.begin_ns) for one in comparable(fast.with_seed(7))] == expected
@@ -141,7 +144,7 @@ def test_at_a_scale_the_same_faults_come_sooner_and_are_written_as_they_were(tmp
     same_when_written(fast, 7)
 
 
-def test_denials_that_meet_or_leave_no_path_are_no_schedule(tmp_path) -> None:
+def test_denials_that_meet_or_leave_no_path_are_no_schedule(tmp_path: Path) -> None:
     found = subject(tmp_path, "{at: 200ms, deny: p0, for: 2s, name: a}, {at: 3s, deny: p1, for: 2s, name: b}")
     refused = set()
     for seed in range(1, 40):

@@ -129,7 +129,7 @@ def test_others_can_be_heard_alone(tmp_path: Path) -> None:
         who: {witness for change in fabric_map(one.record).changes for witness in change.witnesses}
         for who, one in found.items()
     }
-    assert heard == {None: set(Witness), **{who: {who} for who in Witness}}
+    assert heard == dict[Witness | None, set[Witness]]({None: set(Witness)}) | {who: {who} for who in Witness}
     assert all(one.score is not None and one.score.precision == 1 for one in found.values())
     assert [fabric_map(one.record).period_ns for one in found.values()] == [200_000_000] * 3
 

@@ -106,7 +106,7 @@ def samples(loads: dict[tuple[str, str], list[float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-LOADS = {
+LOADS: dict[tuple[str, str], list[float]] = {
     ("p0-t0-0", "up0"): [25, 25, 25, 0, 0, 25, 25, 25],
     ("p0-t0-0", "up1"): [5, 5, 5, 20, 20, 5, 5, 5],
     ("p0-t0-1", "up0"): [1] * 8,  # acknowledgements
@@ -135,7 +135,7 @@ def test_loads_of_links(tmp_path: Path, text: str, value: float) -> None:
 
 
 UNEQUAL = THREE_TIERS.replace("hosts_per_t0: 2}", "hosts_per_t0: 2, t1_speed: [100 %, 50 %]}")
-TIERS = {
+TIERS: dict[tuple[str, str], list[float]] = {
     ("p0-t0-0", "up0"): [20] * 8,  # of 25 Mb/s
     ("p0-t0-0", "up1"): [5] * 8,  # of 12.5
     ("p0-t1-0", "up0"): [20] * 8,  # its only one

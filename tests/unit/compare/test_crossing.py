@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
+from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
 from mrc_testbed.testbed.compare.comparison import Comparison, compare
 from mrc_testbed.testbed.compare.crossing import CrossTable, crossed
 from mrc_testbed.testbed.compare.runs import load_runs
 from mrc_testbed.testbed.compare.words import TIMES
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE
 from tests.unit.checks.test_folder import SCENARIO, RunFolder
 from tests.unit.checks.test_judge import break_off
 from tests.unit.checks.test_outage import stall, watched

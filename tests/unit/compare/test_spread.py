@@ -10,7 +10,7 @@ from statistics import fmean
 
 import pytest
 
-from mrc_testbed.testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
+from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
 from mrc_testbed.testbed.compare.spread import (
     FigureSpread,
     GroupSpread,
@@ -20,6 +20,7 @@ from mrc_testbed.testbed.compare.spread import (
     spreads,
 )
 from mrc_testbed.testbed.compare.statistics import ALIKE, difference, mean_estimate
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE
 from tests.unit.compare.test_compare import EVS, compared, made, text_of
 
 pytestmark = pytest.mark.slow

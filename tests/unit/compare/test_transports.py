@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mrc_testbed.testbed.app.comparison import COMPARE_FILE, PAGE_FILE, compare_folders
+from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
 from mrc_testbed.testbed.compare.comparison import Comparison, compare
 from mrc_testbed.testbed.compare.runs import load_runs
 from mrc_testbed.testbed.compare.table import WIDTH, render_comparison
@@ -17,6 +17,7 @@ from mrc_testbed.testbed.compare.transports import fault_outages, side_by_side, 
 from mrc_testbed.testbed.pages.comparison.outages import TimeAxis, stall_panels
 from mrc_testbed.testbed.report.transport_words import transport_words
 from mrc_testbed.testbed.report.trust import biases
+from mrc_testbed.testbed.rundir.results import COMPARE_FILE
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from tests.unit.checks.test_folder import HOSTS, SCENARIO, RunFolder, at, fault
 from tests.unit.checks.test_judge import break_off

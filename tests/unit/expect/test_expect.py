@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -242,7 +243,7 @@ def expectations(draw: st.DrawFn) -> str:
 def without_places(parsed: Expectation) -> Expectation:
     """What two texts that say the same have in common."""
     window = parsed.window
-    moments = {
+    moments: dict[str, Any] = {
         key: moment and replace(moment, column=0) for key, moment in (("begin", window.begin), ("end", window.end))
     }
     bare = replace(window, column=0, scope=replace(window.scope, column=0), **moments)
@@ -258,7 +259,7 @@ def test_whatever_the_grammar_allows_parses_and_says_the_same_again(text: str) -
     assert parsed.metric.name == text.split()[0].partition(".")[0]
 
 
-WORDS = st.sampled_from(
+PIECES = st.sampled_from(
     [
         *("step_time", ".p100", "qp_errors", "goodput", "<=", "==", "3", "1.5", "x", "%", "of", "each", "host", "flow"),
         *("h3", "h0->h4", "clean", "during", "ms", "rtt", "from", "to", "for", "after", "before", "heals", "cut", "+"),
@@ -267,7 +268,7 @@ WORDS = st.sampled_from(
 )
 
 
-@given(st.text() | st.lists(WORDS).map("".join) | st.lists(WORDS).map(" ".join))
+@given(st.text() | st.lists(PIECES).map("".join) | st.lists(PIECES).map(" ".join))
 def test_no_text_raises_anything_but_expect_errors(text: str) -> None:
     with suppress(ExpectError):
         assert parse_expectation(text).text == text

@@ -48,7 +48,7 @@ def test_the_run_is_on_it(record: RunRecord) -> None:
     assert {"run", "warm up", "step 0", "step 3", "switch-reboot p1-t1-1"} <= names
     assert [span.name for span in course.spans if span.node == "h2"] == ["not up"]
     assert {moment.name for moment in course.moments} >= {"EV retired", "EV back"}
-    delivered = defaultdict(float)
+    delivered: dict[str, float] = defaultdict(float)
     for point in course.curves:
         delivered[point.node] += point.value
     assert set(delivered) == {"h0", "h1", "h2", "h3"}

@@ -25,6 +25,7 @@ from mrc_testbed.testbed.scenario.model.bgp import bfd_share, least_interval_ns
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import BgpOptions, FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
+from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.routes import NextHop, Routing
 from tests.unit.scenario.test_mistakes import mistakes
@@ -143,7 +144,7 @@ def test_switches_have_addresses_on_the_links_between_them() -> None:
     assert "addr replace fd00:2::3f0/127 dev up0 nodad" in port_lines(PLAN, "p0-t0-0", [near("p0-t0-0:p0-t1-0")], [])
 
 
-def near(link: str) -> object:
+def near(link: str) -> Interface:
     return PLAN.link_by_name[link].near
 
 

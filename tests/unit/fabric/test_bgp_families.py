@@ -17,7 +17,6 @@ from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
 from mrc_testbed.topos.families.rail import Rail
 from mrc_testbed.topos.graph import Family
-from mrc_testbed.topos.nodes import Switch
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.routes import Carries, Routing
 from mrc_testbed.topos.shape import Shape
@@ -120,10 +119,10 @@ def valley_free(tiers: list[int]) -> bool:
 def test_all_switches_but_the_highest_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_listening", lambda _pid, node: node)
 
-    def watched(family: Family) -> set[Switch]:
+    def watched(family: Family) -> set[int]:
         plan = plan_of(family)
         route_watch = RouteWatch(plan, FabricOptions("dummy", "none"), dict.fromkeys(plan.switch_by_name, 0))
-        return {plan.switch_by_name[name].tier for name in route_watch.sockets}  # type: ignore[misc]
+        return {plan.switch_by_name[name].tier for name in route_watch.sockets}
 
     assert watched(PODS) == {0, 1}
     assert watched(Clos2(2, 2, 1)) == {0}

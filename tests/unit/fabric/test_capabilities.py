@@ -7,7 +7,7 @@ import pytest
 
 from mrc_testbed.hosts import compiled
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability
-from mrc_testbed.testbed.fabric import capabilities, trials
+from mrc_testbed.testbed.fabric import capabilities, port_program, trials
 from mrc_testbed.testbed.fabric.capabilities import (
     KERNEL_DELAY,
     PORT_PROGRAM,
@@ -156,7 +156,7 @@ def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_entries: int) -> None:
         raise FabricError("fabric", "load the port program", "Operation not permitted")
 
-    monkeypatch.setattr(trials.port_program, "load", refuse)
+    monkeypatch.setattr(port_program, "load", refuse)
 
 
 @pytest.mark.usefixtures("no_loading")

@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -201,7 +202,7 @@ def test_a_compiler_that_fails_is_not_taken_for_a_full_disk(
 ) -> None:
     compiler(tmp_path, script)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     with pytest.raises(MissingCapability) as refusal:
         port_object.object_file()
     assert str(refusal.value).startswith(told)
@@ -213,7 +214,7 @@ def test_what_root_compiles_belongs_to_the_owner_of_the_environment(
 ) -> None:
     compiler(tmp_path, WRITES_AN_OBJECT)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     os.chown(tmp_path, 12345, 12346)
     found = port_object.object_file()
     assert found.read_bytes() == b"object"
@@ -225,7 +226,7 @@ def test_what_root_compiles_belongs_to_the_owner_of_the_environment(
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     compiler(tmp_path, WRITES_AN_OBJECT)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     (tmp_path / "var").write_text("a file")
     with pytest.raises(MissingCapability, match=r"cannot be stored: .*Fix: make .*mrc-testbed a folder"):
         port_object.object_file()
@@ -235,7 +236,7 @@ def test_what_clang_says_is_one_line_with_the_fix(monkeypatch: pytest.MonkeyPatc
     bad = tmp_path / "bad.bpf.c"
     bad.write_text("int broken(")
     monkeypatch.setattr(port_object, "SOURCE", bad)
-    monkeypatch.setattr(port_object.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     with pytest.raises(MissingCapability, match="apt-get install clang libbpf-dev linux-libc-dev") as refusal:
         port_object.object_file()
     assert "\n" not in str(refusal.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -195,10 +197,10 @@ def test_a_next_hop_may_look_dead_until_the_kernel_has_heard_of_its_carrier(
 ) -> None:
     kernel.tables["route"]["h0"].clear()
     monkeypatch.setattr(readback, "_may_settle", lambda _expected, node: node == "h0")
-    monkeypatch.setattr(readback.time, "sleep", lambda _: kernel.tables["route"].update(h0=ROUTES["h0"]))
+    monkeypatch.setattr(time, "sleep", lambda _: kernel.tables["route"].update(h0=ROUTES["h0"]))
     readback.verify(EXPECTED, PIDS, ["h0"])
     monkeypatch.setattr(readback, "_LINKS_SETTLE_S", 0.1)
-    monkeypatch.setattr(readback.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     kernel.tables["route"]["h0"] = []
     assert "lacks route" in kernel.drift("h0")
 
@@ -413,10 +415,8 @@ def test_port_counters_come_from_the_right_columns(monkeypatch: pytest.MonkeyPat
         "  sid0:  9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n"
         " port0:  101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n"
     )
-    real_open = counters.os.open
-    monkeypatch.setattr(
-        counters.os, "open", lambda path, flags: real_open(table if path == "/proc/10/net/dev" else path, flags)
-    )
+    real_open = os.open
+    monkeypatch.setattr(os, "open", lambda path, flags: real_open(table if path == "/proc/10/net/dev" else path, flags))
     ports = counters.PortCounters({"h0": 10})
     assert list(ports.read()) == [("h0", "port0", 101, 102, 104, 109, 110, 112)]
     table.write_text(table.read_text().replace("101 ", "201 "))
@@ -430,9 +430,9 @@ def test_all_ports_of_a_big_switch_are_read(monkeypatch: pytest.MonkeyPatch, tmp
     table = tmp_path / "dev"
     rows = [f"  up{port}: " + " ".join(["1234567890"] * 16) for port in range(64)]
     table.write_text("\n".join(["Inter-", " face", *rows, ""]))
-    real_pread = counters.os.pread
-    monkeypatch.setattr(counters, "open_of", lambda pid, node, name: counters.os.open(table, counters.os.O_RDONLY))
-    monkeypatch.setattr(counters.os, "pread", lambda file, size, at: real_pread(file, min(size, 4096), at))
+    real_pread = os.pread
+    monkeypatch.setattr(counters, "open_of", lambda pid, node, name: os.open(table, os.O_RDONLY))
+    monkeypatch.setattr(os, "pread", lambda file, size, at: real_pread(file, min(size, 4096), at))
     ports = counters.PortCounters({"p0-t0-0": 10})
     assert [port for _, port, *_ in ports.read()] == [f"up{port}" for port in range(64)]
     ports.close()

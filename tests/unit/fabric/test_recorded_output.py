@@ -10,6 +10,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric import capabilities, counters, readback, trials
+from mrc_testbed.testbed.fabric.readback_queues import rows_wanted
 from mrc_testbed.testbed.runner import fidelity
 from mrc_testbed.testbed.runner.fidelity import MachineWatch
 from tests.captures import every_vector, pcap
@@ -63,7 +64,7 @@ Rows = Callable[[Recording], dict[str, set[tuple[str, ...]]]]
         (lambda r: readback._ports_wanted(r.expected, r.pids), lambda r: readback._ports_held(r.pids)),
         (lambda r: readback._neighbours_wanted(r.expected, r.pids), lambda r: readback._neighbours_held(r.pids)),
         (
-            lambda r: {node: set(readback.rows_wanted(r.expected, node)) for node in r.pids},
+            lambda r: {node: set(rows_wanted(r.expected, node)) for node in r.pids},
             lambda r: readback._queues_held(r.expected, r.pids),
         ),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -139,7 +140,7 @@ def test_evs_lose_packets_where_no_others_of_the_sender_pass(
     name: str, ends: tuple[str, str], places: list[tuple[str, str]]
 ) -> None:
     """Number 1 of h0 is over T1-1 in its own pod, and over T2-1, and so T1-0, to the other one."""
-    assert entrances(name, *ends, C3) == tuple(LinkEnd(*place) for place in places)
+    assert entrances(name, *ends, C3) == tuple(LinkEnd(*cast(Any, place)) for place in places)
 
 
 @given(every, st.data())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from typing import Any, cast
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_what_cannot_be_done_is_answered_with_a_reason(pair, line, message):
     assert session.running
 
 
-CONFIGURE = {
+CONFIGURE: dict[str, Any] = {
     "id": 1, "cmd": "configure", "host": 0, "name": "h0", "address": "::1", "planes": 1, "udp_port": 1, "rtt_ns": 1000,
     "port_rate_bps": 1000, "seed": 1, "ev_active": 1, "icrc": False, "delay_ns": 0, "ev_selection": "mine",
     "peers": [{"host": 1, "name": "h1", "address": "::2", "udp_port": 1, "paths": [[0, 0, "::2"]]}],
@@ -134,7 +135,7 @@ class NoWiring:
 
 
 def configured(channel, **changes):
-    session = Session(channel, Lateness(), NoWiring())
+    session = Session(channel, Lateness(), cast(Any, NoWiring()))
     session.handle(json.dumps(CONFIGURE | {"ev_selection": "adaptive", "planes": 2} | changes).encode(), 0)
     return session
 

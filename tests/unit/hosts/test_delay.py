@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from mrc_testbed.hosts.delay import MOST_READ, DelayLine
 from mrc_testbed.hosts.udp import ARRIVAL
+from mrc_testbed.hosts.wiring import PacketReceiver
 
 DELAY_NS = 1000
 
@@ -35,6 +38,10 @@ class Buffer:
         return before
 
 
+def line_of(buffer: Buffer, delay_ns: int) -> DelayLine:
+    return DelayLine(cast(PacketReceiver, buffer), delay_ns)
+
+
 def out(line: DelayLine, now_ns: int) -> list[tuple[int, int]]:
     """Number and arrival of all that is due."""
     found = []
@@ -46,7 +53,7 @@ def out(line: DelayLine, now_ns: int) -> list[tuple[int, int]]:
 def test_a_receiver_that_stopped_at_strangers_is_asked_again_at_once():
     """Seen by reading: None was taken for an empty socket, and what lay behind them waited for half of the delay."""
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     buffer.unread = True
     assert line.take_in(500), "there may be more"
     assert line.next_due_ns <= 500
@@ -58,7 +65,7 @@ def test_a_receiver_that_stopped_at_strangers_is_asked_again_at_once():
 
 def test_packets_come_out_each_when_it_is_due():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for stamp_ns, number in ((100, 1), (150, 2), (400, 3)):
         buffer.put(stamp_ns, number)
     assert not line.take_in(500)
@@ -71,7 +78,7 @@ def test_packets_come_out_each_when_it_is_due():
 
 def test_a_packet_of_a_free_path_overtakes_one_whose_link_is_still_sending_it():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for stamp_ns, number in ((900, 1), (100, 2), (500, 3)):
         buffer.put(stamp_ns, number)
     line.take_in(50)
@@ -82,7 +89,7 @@ def test_a_packet_of_a_free_path_overtakes_one_whose_link_is_still_sending_it():
 
 def test_packets_of_the_same_time_keep_their_order():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for number in range(5):
         buffer.put(100, number)
     line.take_in(100)
@@ -90,7 +97,7 @@ def test_packets_of_the_same_time_keep_their_order():
 
 
 def test_an_empty_line_need_not_be_looked_at_before_the_delay_is_over():
-    line = DelayLine(Buffer(), DELAY_NS)
+    line = line_of(Buffer(), DELAY_NS)
     assert not line.take_in(5000)
     assert line.receive(5000) is None
     assert line.next_due_ns == 6000
@@ -98,7 +105,7 @@ def test_an_empty_line_need_not_be_looked_at_before_the_delay_is_over():
 
 def test_without_a_delay_an_empty_line_waits_for_the_socket_and_not_for_a_time():
     buffer = Buffer(0)
-    line = DelayLine(buffer, 0)
+    line = line_of(buffer, 0)
     line.take_in(5000)
     assert line.next_due_ns > 1 << 62
     buffer.put(6000, 1)
@@ -108,7 +115,7 @@ def test_without_a_delay_an_empty_line_waits_for_the_socket_and_not_for_a_time()
 
 def test_buffers_are_used_again():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for number in range(100):
         now_ns = number * DELAY_NS
         buffer.put(now_ns, number)
@@ -119,7 +126,7 @@ def test_buffers_are_used_again():
 
 def test_a_turn_reads_so_many_packets_and_says_that_there_are_more():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for _ in range(MOST_READ + 1):
         buffer.put(0, 1)
     assert line.take_in(10)
@@ -129,7 +136,7 @@ def test_a_turn_reads_so_many_packets_and_says_that_there_are_more():
 
 def test_a_turn_comes_with_the_last_packet_that_is_due_until_then():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     for stamp_ns in (100, 300, 700):
         buffer.put(stamp_ns, 1)
     line.take_in(0)
@@ -138,7 +145,7 @@ def test_a_turn_comes_with_the_last_packet_that_is_due_until_then():
 
 def test_a_host_at_rest_waits_for_its_socket_and_not_for_the_clock():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     buffer.put(100, 1)
     line.take_in(500)
     assert not line.waits_for_socket, "a packet is under way"
@@ -159,7 +166,7 @@ def test_a_host_at_rest_waits_for_its_socket_and_not_for_the_clock():
 
 def test_an_empty_socket_is_left_alone_for_half_of_the_delay():
     buffer = Buffer()
-    line = DelayLine(buffer, DELAY_NS)
+    line = line_of(buffer, DELAY_NS)
     buffer.put(0, 1)
     line.take_in(0)
     buffer.put(1, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def table(planes: int, each: int) -> list[Path]:
     return [Path(plane * each + n, plane, n, None, 0xC000) for plane in range(planes) for n in range(each)]
 
 
-def made(name: str, planes: int = 1, each: int = 32, **settings: int) -> tuple[EvSelection, EvSet, list[Path]]:
+def made(name: str, planes: int = 1, each: int = 32, **settings: Any) -> tuple[EvSelection, EvSet, list[Path]]:
     config = EndpointConfig(0, planes, 0xC000, T_NS, 12_500_000, **settings)
     evs = EvSet(config, Timing(config), Prng(3), lambda path, event, trigger: False)
     chosen = SELECTIONS[name](evs)

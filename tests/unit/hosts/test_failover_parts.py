@@ -50,14 +50,14 @@ def test_parts_in_any_order_give_requests_in_theirs_with_their_immediates(data, 
     taken = data.draw(st.integers(0, len(order)))
     whole = []
     for request, slot in order[:taken]:
-        whole += arrived.take(label(request, slot, immediates[request - first]))
+        whole += arrived.take(label(request, slot, immediates[request - first])) or []
     seen = FlagsSeen(arrived.base & 0xFFFFFF, arrived.flags(), first)
     there = {(request, slot) for request, slot in sent if seen.arrived(request, slot)}
     assert there == set(order[:taken])
     for request, slot in order[:taken]:
         assert arrived.take(label(request, slot, None)) is None
     for request, slot in order[taken:]:
-        whole += arrived.take(label(request, slot, immediates[request - first]))
+        whole += arrived.take(label(request, slot, immediates[request - first])) or []
     assert whole == immediates
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
+from scapy.packet import Packet
 
 from mrc_testbed.hosts.gateway.gateway import FRAMES_A_TURN, Gateway, GatewayPeer
 from mrc_testbed.hosts.gateway.packets import HEADER, destination, for_several, frame_bytes
@@ -110,7 +111,7 @@ def ip6(last: int) -> bytes:
 
 def frame(to: int, size: int = 100, version: int = 4) -> bytes:
     if version == 4:
-        packet = IP(src="10.64.0.1", dst=f"10.64.0.{to}") / UDP() / bytes(size)
+        packet: Packet = IP(src="10.64.0.1", dst=f"10.64.0.{to}") / UDP() / bytes(size)
     else:
         packet = IPv6(src="fd00:3::1", dst=f"fd00:3::{to}") / UDP() / bytes(size)
     return bytes(HEADER) + bytes(packet)

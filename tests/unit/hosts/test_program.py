@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period
 from mrc_testbed.hosts.common.placed import PlacedBytes
-from mrc_testbed.hosts.operations import PARAMETERS, TAGS, TOGETHER
-from mrc_testbed.hosts.program import _OPERATIONS, SLICE_BYTES, Program, ProgramError
+from mrc_testbed.hosts.operations import PARAMETERS, TAGS, TOGETHER, ProgramError
+from mrc_testbed.hosts.program import _OPERATIONS, SLICE_BYTES, Program
 from mrc_testbed.hosts.program_io import RankPrograms, StepReport
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mrc_testbed.hosts.udp import MOST_STRANGERS, RxSocket
@@ -21,7 +23,7 @@ class Flood:
 
 
 def flooded():
-    rx = RxSocket.__new__(RxSocket)
+    rx: Any = RxSocket.__new__(RxSocket)
     rx._socket, rx._buffers, rx._ancillary_bytes = Flood(), [memoryview(bytearray(9216))], 64
     rx._hosts, rx._addresses, rx._told_apart_by = {}, frozenset(), slice(2)
     rx.unknown_sources = rx.unknown_ports = 0

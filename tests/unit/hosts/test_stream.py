@@ -8,7 +8,8 @@ import pytest
 
 from mrc_testbed.hosts.blocks import PERIOD
 from mrc_testbed.hosts.common.placed import PlacedBytes
-from mrc_testbed.hosts.program import Program, ProgramError
+from mrc_testbed.hosts.operations import ProgramError
+from mrc_testbed.hosts.program import Program
 from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, RankPrograms
 from mrc_testbed.hosts.stream import GRAIN_NS, LAST, Content, Incoming, Outgoing, StreamError
 from tests.unit.hosts.test_program import Memory

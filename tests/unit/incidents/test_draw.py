@@ -58,7 +58,7 @@ def test_incidents_are_on_while_they_are_observed_and_two_overlap(seeds: range) 
     for seed in seeds:
         draft = draw_case(seed)
         scenario = load_scenario_text(draft.text)
-        begins = {}
+        begins: dict[str, int] = {}
         for one in scenario.occurrences:
             assert 0.1e9 * draft.lasts_s < one.begin_ns < 1.06e9 * draft.lasts_s
             begins.setdefault(one.fault, one.begin_ns)
@@ -94,7 +94,7 @@ def test_magnitudes_are_log_uniform() -> None:
     assert 900 < sum(1 for one in drawn if one < 0.01) < 1100
 
 
-def test_a_case_has_its_truth_beside_it_for_its_runner_alone(tmp_path) -> None:
+def test_a_case_has_its_truth_beside_it_for_its_runner_alone(tmp_path: Path) -> None:
     draft = draw_case(3)
     case = make_case(draft, tmp_path)
     assert case.folder == tmp_path / draft.id
@@ -106,7 +106,7 @@ def test_a_case_has_its_truth_beside_it_for_its_runner_alone(tmp_path) -> None:
         make_case(draft, tmp_path)
 
 
-def test_what_is_no_case_is_refused(tmp_path) -> None:
+def test_what_is_no_case_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no case; `incident draw SEED` makes one"):
         case_at(tmp_path)
     case = make_case(draw_case(3), tmp_path)

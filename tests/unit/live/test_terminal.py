@@ -28,6 +28,7 @@ from mrc_testbed.testbed.runner.events import (
     Note,
     PhaseBegins,
     PortsSampled,
+    RunEvent,
     StepsDone,
     WorkloadBegins,
 )
@@ -271,7 +272,7 @@ def rows_at(speed: int) -> list[str]:
     scenario = load_scenario_text(f"{text}scale: {speed}\n" if speed > 1 else text)
     plan = build_plan(scenario.shape())
     model = LiveModel(scenario, plan)
-    events = [PhaseBegins("run"), WorkloadBegins(0), Note(S // 4 // speed, "note", "here")]
+    events: list[RunEvent] = [PhaseBegins("run"), WorkloadBegins(0), Note(S // 4 // speed, "note", "here")]
     for event in (*events, FlowsMoved(1 / speed, 3 / speed, (8e6,))):
         model.publish(event)
     frame = {**model.frame(S // speed), "every_s": EVERY_S}

@@ -97,7 +97,7 @@ class AgentStage:
         counters = {name: self.ask(name, "stats")["counters"] for name in self.hosts}
         ports = {
             (node, port): counts
-            for node, found in port_books(self.fabric, self.fabric.queues()).items()  # type: ignore[arg-type]
+            for node, found in port_books(self.fabric, self.fabric.queues()).items()
             for port, counts in found.items()
         }
         hosts = {

@@ -60,7 +60,7 @@ def test_t1_probes_lose_and_t0_probes_do_not_where_a_link_between_them_is_dead()
     stage.map_all()
     stage.run(PERIOD_NS)
     for toward in ("near", "far"):
-        stage.fabric.add_rule("p0-t0-0:p0-t1-1", toward, PortRule("drop"))  # type: ignore[arg-type]
+        stage.fabric.add_rule("p0-t0-0:p0-t1-1", toward, PortRule("drop"))
     stage.run(5 * PERIOD_NS)
     lost = stage.lost()
     assert lost

@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as older_text
 
+from make_dashboard import DASHBOARD, WIDTH, text
 from mrc_testbed.testbed.app.recorded_series import METRICS_FILE, recorded_readings
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import load_record
@@ -21,7 +22,6 @@ from mrc_testbed.testbed.metrics.exposition import prometheus_text
 from mrc_testbed.testbed.metrics.registry import FAMILIES, SeriesKind
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import load_scenario
-from tools.make_dashboard import DASHBOARD, WIDTH, text
 
 SMALL = Path(__file__).parents[1] / "small_virtual.yaml"
 SUFFIXES = {
@@ -46,7 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def series(folder: Path) -> Series:
     """By name of sample its label sets, as another project's parser reads the file of a run."""
     found: Series = {}
-    for family in text_string_to_metric_families((folder / METRICS_FILE).read_text()):
+    parse: Any = text_string_to_metric_families
+    for family in parse((folder / METRICS_FILE).read_text()):
         for sample in family.samples:
             found.setdefault(sample.name, []).append(sample.labels)
     return found
@@ -89,7 +90,7 @@ def selectors(query: str) -> list[promql.VectorSelector]:
 
 
 def matches(labels: dict[str, str], selector: promql.VectorSelector) -> bool:
-    tests = {
+    tests: dict[str, Any] = {
         "MatchOp.Equal": lambda own, value: own == value,
         "MatchOp.NotEqual": lambda own, value: own != value,
         "MatchOp.Re": lambda own, value: re.fullmatch(value, own) is not None,

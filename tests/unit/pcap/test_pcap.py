@@ -82,7 +82,7 @@ def test_a_file_has_every_packet_with_time_direction_and_length(tmp_path: Path) 
     path = captured(tmp_path, ring())
     assert path.name == "p0-t0-0_p0-t1-1.pcapng"
     reader = RawPcapNgReader(str(path))
-    read = list(reader)
+    read: list[tuple[bytes, Any]] = list(reader)
     assert len(read) == 16
     content, about = read[1]
     assert (content, about.wirelen, about.linktype) == (data(1), 4238, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import sqrt
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ NOTHING = Inputs(**{**dict.fromkeys(Inputs.__slots__, 0.0), "checkpoint": 10.0})
 LISTED = Inputs(**{name: number.value for name, number in FAILURES.numbers.items()})
 
 
-def case(clos: Clos = EIGHT, gpus: int = 131_072, base: Inputs = NOTHING, **inputs: float) -> FailureCase:
+def case(clos: Clos = EIGHT, gpus: int = 131_072, base: Inputs = NOTHING, **inputs: Any) -> FailureCase:
     """A job with nothing but `inputs`, or with them over `base`."""
     return FailureCase(clos, gpus, replace(base, **inputs), flaps_gpus=131_072)
 
@@ -116,7 +117,7 @@ def test_a_job_below_one_t0_sees_no_flaps() -> None:
     assert case(gpus=257, flaps=14).flaps > 0
 
 
-PORTS = {"nic_link": 0.057, "alone": 1.0, "exposed": 1.0}
+PORTS: dict[str, Any] = {"nic_link": 0.057, "alone": 1.0, "exposed": 1.0}
 
 
 def test_eight_planes_fail_eight_times_as_often_and_end_no_job() -> None:
@@ -153,7 +154,7 @@ def test_restarts_of_131072_gpus(
 ) -> None:
     """The network with its NICs is 1.2 to 2.9 points of the machine; by the first order it would be 1.5 to 5.
     (The design note has 0.67 where its own formula gives 0.665.)"""
-    inputs = {"checkpoint": 10.0, "restart": restart_min * 60}
+    inputs: dict[str, Any] = {"checkpoint": 10.0, "restart": restart_min * 60}
     all_of_it, rest = case(other=LLAMA, **inputs), case(other=LLAMA - LLAMA_NETWORK_AND_NIC, **inputs)
     assert (all_of_it.running, rest.running) == pytest.approx((all_causes, without_network), abs=0.0006)
     assert (first_order(all_of_it), first_order(rest)) == pytest.approx((first_all, first_without), abs=0.006)
@@ -217,7 +218,7 @@ def test_more_planes_fail_more_often_and_hurt_less() -> None:
         ({"other": LLAMA, "restart": 1500.0}, "a restart takes longer than the 23.2 min"),
     ],
 )
-def test_where_the_model_ends_it_says_so(inputs: dict[str, float], said: str) -> None:
+def test_where_the_model_ends_it_says_so(inputs: dict[str, Any], said: str) -> None:
     far = case(**inputs)
     assert [doubt for doubt in far.doubts() if said in doubt]
     assert far.interval <= far.mtti

@@ -115,10 +115,10 @@ def test_kept_means_near_and_all_else_has_a_reason(plan: LargePlan) -> None:
 def test_a_qp_has_an_ev_in_every_plane_and_the_job_a_host_on_each_side(plan: LargePlan) -> None:
     scenario = load_scenario_text(text_of(plan))
     assert scenario.endpoint.ev_active % scenario.fabric.planes == 0
-    plan = scenario.plan()
-    hosts = [plan.host_by_name[host] for host in scenario.ranks]
+    fabric = scenario.plan()
+    hosts = [fabric.host_by_name[host] for host in scenario.ranks]
     for one, other in pairwise([*hosts, hosts[0]]):
-        assert {len(way) for way in plan.ways(one, other)} == {2 * len(plan.shape.family.tiers) - 1}
+        assert {len(way) for way in fabric.ways(one, other)} == {2 * len(fabric.shape.family.tiers) - 1}
 
 
 def of_network(planes: int, ports: int, gpus: int, job: int | None = None, flaps: float = 1.4) -> dict[str, Ratio]:

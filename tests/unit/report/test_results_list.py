@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.app import removal
 from mrc_testbed.testbed.app.removal import RunSelection, parse_age, remove, selected
 from mrc_testbed.testbed.checks.judge import write_verdict
 from mrc_testbed.testbed.checks.result import Status
@@ -201,7 +201,7 @@ def test_ages(seconds: float, words: str) -> None:
 
 
 def test_sizes() -> None:
-    assert [size_words(size) for size in (0, 999, 5449000, 2.72e9)] == ["0 B", "999 B", "5.45 MB", "2.72 GB"]
+    assert [size_words(size) for size in (0, 999, 5449000, 2_720_000_000)] == ["0 B", "999 B", "5.45 MB", "2.72 GB"]
     edges = [size_words(size) for size in (999_499, 999_500, 999_999, 999_499_999, 999_500_000, 1_200_000_000_000)]
     assert edges == ["999 kB", "1 MB", "1 MB", "999 MB", "1 GB", "1200 GB"]
 
@@ -320,14 +320,14 @@ def test_runs_are_named_or_chosen_and_not_both(out: Path, call: Call, arguments:
 
 
 def test_what_cannot_be_removed_holds_up_nothing_else(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = removal.shutil.rmtree
+    real = shutil.rmtree
 
     def partly(folder: Path) -> None:
         if folder.name == NAMES[0]:
             raise PermissionError(13, "Permission denied", str(folder / "verdict.json"))
         real(folder)
 
-    monkeypatch.setattr(removal.shutil, "rmtree", partly)
+    monkeypatch.setattr(shutil, "rmtree", partly)
     with pytest.raises(RunError, match=r"^cannot remove results/.*/verdict\.json: Permission denied$"):
         remove(out, listed_runs(out)[:2])
     assert names(out) == [NAMES[0], *NAMES[2:]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.heavy import dealt, heads
@@ -12,7 +14,7 @@ def test_each_stretch_that_a_worker_gets_begins_with_its_heavy_tests(heavy: int,
     kernel, pure = [f"kernel {n}" for n in range(heavy)], [f"pure {n}" for n in range(heavy)]
     first = heads(kernel, pure, workers)  # type: ignore[arg-type]
     others = [f"light {n}" for n in range(light)]
-    order = dealt(first, others)  # type: ignore[arg-type]
+    order: list[Any] = dealt(first, others)  # type: ignore[arg-type]
     assert sorted(order) == sorted(kernel + pure + others), "each once"
     assert sum(bool(set(one) & set(kernel)) for one in first) <= max(1, workers // 2)
     rest = len(order)

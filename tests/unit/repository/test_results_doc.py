@@ -22,8 +22,10 @@ from mrc_testbed.topos.shape import Shape
 from tests import documented
 from tests.unit.recorded import add_flows, record_run
 
-AS_FILES = ("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed")
-AS_FILES += ("history", "map", "events")
+AS_FILES = (
+    *("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed"),
+    *("history", "map", "events"),
+)
 """Frames that have the columns of their files."""
 
 

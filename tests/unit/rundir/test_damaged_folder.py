@@ -23,7 +23,21 @@ from tests.unit.calls import Call
 from tests.unit.recorded import add_flows, record_run
 
 DEEP = "[" * 100_000
-VALUES = ["x", "", None, [], {}, True, -1, 1e308, float("nan"), float("inf"), 10**30, [[[]]], {"a": {"b": []}}]
+VALUES: list[Any] = [
+    "x",
+    "",
+    None,
+    [],
+    {},
+    True,
+    -1,
+    1e308,
+    float("nan"),
+    float("inf"),
+    10**30,
+    [[[]]],
+    {"a": {"b": []}},
+]
 DOCUMENTS = ("verdict.json", "counters.json", "plan.json", "environment.json", "fidelity.json", "recovery.json")
 LINES = ("history.jsonl", "events.jsonl")
 TABLES = ("samples.csv", "ports.csv", "completions.csv", "waits.csv", "flows.csv", "messages.csv")

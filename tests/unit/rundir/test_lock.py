@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,7 +145,8 @@ def test_a_lock_whose_file_was_taken_away_before_it_was_held_is_taken_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who opened the file while another held it would hold a file without a name, and a third the next one."""
-    path, locks = tmp_path / "lock", []
+    path = tmp_path / "lock"
+    locks: list[Any] = []
 
     def late(file: int, alone: bool) -> None:
         if not locks:

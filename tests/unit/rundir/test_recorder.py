@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def test_a_folder_is_named_by_time_and_scenario(folder: Path) -> None:
 
 
 def test_runs_of_the_same_second_get_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stopped(results.datetime):
+    class Stopped(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)

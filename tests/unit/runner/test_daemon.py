@@ -462,7 +462,7 @@ def test_paths_over_a_link_that_is_broken_before_the_start_may_stay_silent() -> 
     plan, job = build_plan(scenario.shape()), ring(0, 1, 3)
     broken = broken_paths(scenario, plan, job, scenario.occurrences)
     assert broken == {"h0": {"h3": [[0, 1]]}, "h1": {"h3": [[0, 1]]}, "h3": {"h0": [[0, 1]], "h1": [[0, 1]]}}
-    answered = {"silent_qps": []}
+    answered: dict[str, Any] = {"silent_qps": []}
     refuse_silence({"h0": {"silent": {"h3": [[0, 1]]}, **answered}, "h1": {"silent": {}, **answered}}, broken, False)
     for wrong in ({"h3": [[0, 1], [1, 1]]}, {"h1": [[1, 1]]}):
         with pytest.raises(RunError, match=r"h0: 1 path to h\d did not answer.* the first is plane 1, uplink 1"):

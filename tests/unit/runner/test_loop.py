@@ -19,7 +19,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 def test_timers_come_in_order_of_time_and_equal_ones_in_order_of_asking(clock: FakeClock) -> None:
     loop, start, seen = RealTimeLoop(), clock.now_ns, []
     for delay_ms, name in ((30, "c"), (10, "a"), (20, "b1"), (20, "b2"), (20, "b3")):
-        loop.at(start + delay_ms * MS, lambda name=name: seen.append((name, clock.now_ns - start)))
+        loop.at(start + delay_ms * MS, lambda name=name: seen.append((name, clock.now_ns - start)))  # type: ignore[misc]
     loop.run_until(lambda: len(seen) == 5, start + 1000 * MS)
     assert seen == [("a", 10 * MS), ("b1", 20 * MS), ("b2", 20 * MS), ("b3", 20 * MS), ("c", 30 * MS)]
 

@@ -23,7 +23,8 @@ def test_the_final_figures_are_whole(bench: Bench) -> None:
     rate = 25_000_000 // 8
     for tenths in range(15):
         bench.loop.at(
-            bench.start_ns + tenths * S // 10, lambda n=tenths: setattr(bench.fabric, "sent_bytes", n * rate // 9)
+            bench.start_ns + tenths * S // 10,
+            lambda n=tenths: setattr(bench.fabric, "sent_bytes", n * rate // 9),  # type: ignore[misc]
         )
     bench.run()
     bench.fabric.dropped = 12
@@ -72,7 +73,7 @@ def test_the_books_are_read_when_no_port_counts_any_more(bench: Bench) -> None:
     bench.run()
     at_ns = bench.clock.now_ns
     for tenths in range(1, 11):
-        bench.loop.at(at_ns + tenths * S // 20, lambda n=tenths: setattr(bench.fabric, "sent_bytes", n))
+        bench.loop.at(at_ns + tenths * S // 20, lambda n=tenths: setattr(bench.fabric, "sent_bytes", n))  # type: ignore[misc]
     bench.measurement.final_figures(bench.team)
     assert 0.6 <= (bench.clock.now_ns - at_ns) / S <= 0.75
 

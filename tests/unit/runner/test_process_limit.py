@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ def test_it_is_set_from_the_kernel_on_that_has_it(
 ) -> None:
     (tmp_path / "pid_max").write_text("4194304\n")
     monkeypatch.setattr(process_limit, "_PID_MAX", tmp_path / "pid_max")
-    monkeypatch.setattr(process_limit.os, "uname", lambda: type("Uname", (), {"release": release}))
-    monkeypatch.setattr(process_limit.os, "listdir", lambda _: ["1", "417", "self", "net"])
+    monkeypatch.setattr(os, "uname", lambda: type("Uname", (), {"release": release}))
+    monkeypatch.setattr(os, "listdir", lambda _: ["1", "417", "self", "net"])
     assert process_limit.bound_processes(3) is set_
     bound = 417 + process_limit.ROOM + 3 * process_limit.OF_EACH if set_ else 4194304
     assert int((tmp_path / "pid_max").read_text()) == bound
@@ -24,5 +25,5 @@ def test_it_is_set_from_the_kernel_on_that_has_it(
 
 def test_without_the_right_nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process_limit, "_PID_MAX", tmp_path / "nothing")
-    monkeypatch.setattr(process_limit.os, "uname", lambda: type("Uname", (), {"release": "6.18.0"}))
+    monkeypatch.setattr(os, "uname", lambda: type("Uname", (), {"release": "6.18.0"}))
     assert process_limit.bound_processes(3) is False

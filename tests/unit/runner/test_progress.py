@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import time
 
 import pytest
@@ -9,7 +10,6 @@ from rich.console import Console
 
 from mrc_testbed.testbed.faults.schedule import inject
 from mrc_testbed.testbed.live.choose import progress_for
-from mrc_testbed.testbed.report import console as console_module
 from mrc_testbed.testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from mrc_testbed.testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
 from mrc_testbed.testbed.runner.loop import RealTimeLoop
@@ -114,7 +114,7 @@ def test_a_reader_that_left_is_not_written_to_again(monkeypatch: pytest.MonkeyPa
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "w", buffering=1) as pipe:
-        monkeypatch.setattr(console_module.sys, "stdout", pipe)
+        monkeypatch.setattr(sys, "stdout", pipe)
         console = open_console()
         assert isinstance(console, PatientConsole)
         console.print("nobody reads this")

@@ -172,7 +172,7 @@ class Kind(Lasting):
 )
 def test_links_of_a_kind_follow_from_its_target(target: Target, name: str, links: set[str]) -> None:
     """Unless the kind says it; a run with such a kind had ended with KeyError."""
-    kind = type("Aimed", (Kind,), {"target": target, "__module__": __name__})
+    kind: Any = type("Aimed", (Kind,), {"target": target, "__module__": __name__})
     plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
     fault = kind.model_validate({"at": "1s", "for": "1s", "name": "cut", "flicker": name})
     (one,) = fault.occurrences(plan, 1)
@@ -180,14 +180,14 @@ def test_links_of_a_kind_follow_from_its_target(target: Target, name: str, links
 
 
 def test_links_of_planes_are_all_of_theirs() -> None:
-    kind = type("Aimed", (Kind,), {"target": Target.PLANE, "__module__": __name__})
+    kind: Any = type("Aimed", (Kind,), {"target": Target.PLANE, "__module__": __name__})
     plan = build_plan(load_scenario_text(HEAD.replace("faults:", "")).shape())
     fault = kind.model_validate({"at": "1s", "for": "1s", "name": "cut", "flicker": "p1"})
     assert set(fault.occurrences(plan, 1)[0].links) == {link.name for link in plan.links if link.plane == 1}
 
 
 def test_a_kind_of_rules_says_where_they_go() -> None:
-    kind = type("Ruled", (Kind,), {"effect": Effect.RULES, "__module__": __name__})
+    kind: Any = type("Ruled", (Kind,), {"effect": Effect.RULES, "__module__": __name__})
     assert wrong_kind(kind) == "has the effect RULES, and needs `places` for the rules"
 
 
@@ -228,7 +228,7 @@ def test_a_kind_may_have_rules_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_kind_that_is_not_whole_is_refused(changed: dict[str, Any], says: str) -> None:
-    odd = type("Odd", (Kind,), {**changed, "__module__": __name__})
+    odd: Any = type("Odd", (Kind,), {**changed, "__module__": __name__})
     assert says in wrong_kind(odd)
     assert says in PLUGIN_KINDS["fault"].wrong_object(odd.kind, odd)
 

@@ -22,7 +22,7 @@ def occurrence(line: str) -> tuple[Occurrence, dict[str, str | None], set[str]]:
     scenario = load_scenario_text(fault(line))
     (one,) = scenario.occurrences
     plan = scenario.plan()
-    found = {_name(own): by and _name(by) for own, by in misled_by(one, plan).items()}
+    found = {_name(own): _name(by) if by else None for own, by in misled_by(one, plan).items()}
     return one, found, ends_at(one, plan)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +35,7 @@ def text(keys: str = "seed: 3", fabric: str = "", faults: str = "", planes: int 
     return TEXT.format(keys=keys, fabric=fabric, planes=planes) + (f"faults:\n  - {{{faults}}}\n" if faults else "")
 
 
-def load(*args: str, sets: tuple[str, ...] = (), **rest: str) -> Scenario:
+def load(*args: Any, sets: tuple[str, ...] = (), **rest: Any) -> Scenario:
     return load_scenario_text(text(*args, **rest), overrides=sets)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from make_names import NAMES, text
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.switching.classes import TrimRules
 from mrc_testbed.testbed.switching.port_counts import SidCounts
 from mrc_testbed.testbed.switchview.reading import PortReading, SwitchReading, plain_shaper_counts
 from mrc_testbed.testbed.switchview.show import as_json, shown, view_named
 from mrc_testbed.testbed.switchview.views import VIEWS
-from tools.make_names import NAMES, text
 
 COUNTS = {
     **{"rx_bytes": 900, "rx_packets": 9, "rx_drops": 1, "tx_bytes": 800, "tx_packets": 8, "tx_drops": 0},

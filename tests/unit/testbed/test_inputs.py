@@ -27,7 +27,7 @@ def piped(monkeypatch: pytest.MonkeyPatch) -> Piped:
     """What a command finds on standard input."""
 
     def pipe(content: bytes) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))  # type: ignore[arg-type]
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
 
     return pipe
 

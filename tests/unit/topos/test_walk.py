@@ -161,7 +161,8 @@ def test_the_walker_loses_what_a_switch_would_lose() -> None:
 
 def way_back(walker: Walker, switch: str, host: Host, number: int) -> list[str]:
     """The nodes that an answer of a switch passes until it is there; with `number` of each list of next hops."""
-    address, node, passed = int(IPv6Address(usid.asking_address(host.index, number))), switch, []
+    address, node = int(IPv6Address(usid.asking_address(host.index, number))), switch
+    passed: list[str] = []
     while node != host.name:
         assert len(passed) < MAX_HOPS, "it goes in circles"
         route = walker.table(node).match(address)

@@ -4,7 +4,7 @@ faster than its rate, and the same seed gives the same run."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.switching.port_rules import PortRule
+from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
@@ -148,11 +148,15 @@ class Story:
 
     def _rules(self, fault: Fault, rule: PortRule) -> Callable[[], None]:
         handle = self.fabric.add_rule(fault.link, fault.toward, rule)
-        return lambda: self.fabric.remove_rule(handle) and None
+        return lambda: self._forget([handle])
 
     def _silence(self, fault: Fault) -> Callable[[], None]:
         handles = self.fabric.silence(fault.switch)
-        return lambda: [self.fabric.remove_rule(handle) for handle in handles] and None
+        return lambda: self._forget(handles)
+
+    def _forget(self, handles: Iterable[RuleHandle]) -> None:
+        for handle in handles:
+            self.fabric.remove_rule(handle)
 
     def run(self) -> None:
         """To the end, with a look at every port now and then."""

@@ -11,6 +11,7 @@ from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
 from tests.port_cases import CORE, CORE_LINK, LAST_LINK, SMALL, mrc_packet, rc_packet
@@ -21,7 +22,7 @@ FRAME_NS = (len(PACKET) + 102) * 320
 MS = 1_000_000
 
 
-def far(stage: Stage, link: str) -> list:
+def far(stage: Stage, link: str) -> list[Interface]:
     return [stage.plan.link_by_name[link].far]
 
 

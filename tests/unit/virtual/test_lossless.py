@@ -55,7 +55,9 @@ def dropped(there: Stage) -> int:
 
 @given(packets, st.sampled_from(RATES))
 def test_a_lossless_port_that_nobody_pauses_sends_as_any_port(offered: list[Offered], rate_bps: int) -> None:
-    link = Link(rate_bps, kind=LosslessPort, limits=stage().fabric.pause_rules)
+    rules = stage().fabric.pause_rules
+    assert rules
+    link = Link(rate_bps, kind=LosslessPort, limits=rules)
     for number, packet in enumerate(offered):
         link.offer(number, packet)
     link.run()

@@ -42,7 +42,7 @@ def ledger(stage: Stage, strays: dict[str, frozenset[str]]) -> Ledger:
         }
         for name, sent in stage.sent.items()
     }
-    found = port_books(stage.fabric, stage.fabric.queues())  # type: ignore[arg-type]
+    found = port_books(stage.fabric, stage.fabric.queues())
     ports = {(node, name): counts for node, rows in found.items() for name, counts in rows.items()}
     return balance(stage.plan, Books(ports, hosts, stage.fabric.no_routes()), (), (), strays)
 
@@ -60,7 +60,7 @@ def ledger(stage: Stage, strays: dict[str, frozenset[str]]) -> Ledger:
 def test_what_goes_by_a_wrong_entry_ends_at_the_next_node(entry: tuple[str, str], by: str | None, ends: str) -> None:
     stage = Stage()
     own = port(stage, *entry)
-    stage.fabric.mislead(own.node, {own: by and port(stage, own.node, by)})
+    stage.fabric.mislead(own.node, {own: port(stage, own.node, by) if by else None})
     stage.send(mrc_packet(1))
     stage.send(mrc_packet(2), traffic_class=bth.CLASS_CONTROL)
     stage.send(mrc_packet(3), "h0", "h2", path=1)

@@ -113,7 +113,7 @@ class Stage:
         """The books of the fabric and its hosts, as those of a run."""
         ports = {
             (node, port): counts
-            for node, found in port_books(self.fabric, self.fabric.queues()).items()  # type: ignore[arg-type]
+            for node, found in port_books(self.fabric, self.fabric.queues()).items()
             for port, counts in found.items()
         }
         hosts = {

@@ -225,7 +225,12 @@ class Asked(Hands):
     def ask(self, at_s: float, request: Any, age_s: float = 0) -> None:
         t_ns = self.bench.start_ns + round(at_s * 10**9)
         asked = {"id": len(self.answers), "t_ns": t_ns - round(age_s * 10**9), "request": request}
-        self.bench.loop.at(t_ns, lambda: (self.channel.send(ASK, asked), self.requests._readable())[0])
+
+        def sent() -> None:
+            self.channel.send(ASK, asked)
+            self.requests._readable()
+
+        self.bench.loop.at(t_ns, sent)
 
     def said(self) -> list[tuple[bool, str]]:
         found = []

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from scapy.packet import Packet
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
@@ -73,7 +74,8 @@ def test_tshark_reads_all_other_fields_as_scapy_does(capture):
     rows = tshark(capture, "-T", "fields", "-E", "separator=|", *asked).splitlines()
     seen = set()
     for vector, row in zip(VECTORS.values(), rows, strict=True):
-        packet, known = BTH(vector.packet), {}
+        packet: Packet = BTH(vector.packet)
+        known = {}
         while packet:
             known |= packet.fields
             packet = packet.payload

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
@@ -17,7 +19,7 @@ PODS = Clos3(pods=2, t0=2, t1=2, t2=2, hosts_per_t0=2)
 RAILS = Rail(rails=2, nodes=4, spine=1)
 
 
-def shares(family: Family, *pairs: tuple[int, int], planes: int = 2) -> list[float]:
+def shares(family: Family, *pairs: tuple[int, int], planes: int = 2) -> list[Any]:
     """Of a flow for each pair, in line rates of a host."""
     shape = Shape(planes, family, 25_000_000, 20_000_000)
     found = max_min_shares(shape, {f"{src}->{dst}": Demand(src, dst, 1) for src, dst in pairs})

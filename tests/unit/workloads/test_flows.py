@@ -84,7 +84,9 @@ PAIRS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(PAIRS, st.data())
-def test_any_set_of_flows_comes_to_its_end_with_every_byte_right(pairs: list[tuple[int, int]], data: st.DataObject):
+def test_any_set_of_flows_comes_to_its_end_with_every_byte_right(
+    pairs: list[tuple[int, int]], data: st.DataObject
+) -> None:
     flows = []
     for src, dst in pairs:
         timed = data.draw(st.booleans())
