@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = "mrc-testbed"
+_USER_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def state_paths(name: str) -> Iterator[Path]:
@@ -24,6 +26,14 @@ def state_paths(name: str) -> Iterator[Path]:
 def is_root() -> bool:
     """True for the user who may do anything; not every system has one."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def sudo_caller() -> tuple[int, int] | None:
+    """The numbers of the user who called sudo, and of their group. None without sudo, or for what is no number."""
+    numbers = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
+    if not (is_root() and all(_USER_NUMBER.fullmatch(number) for number in numbers)):
+        return None
+    return int(numbers[0]), int(numbers[1])
 
 
 def _home() -> Path:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,20 +31,21 @@ from mrc_testbed.testbed.incidents.protocol import (
 )
 from mrc_testbed.testbed.rundir.files import refuse_links, write_failed
 from mrc_testbed.testbed.rundir.ownership import write_given
+from mrc_testbed.testbed.runner.line_program import LineProgram
+from mrc_testbed.testbed.state import sudo_caller
 
-_CHUNK = 1 << 16
 _END_S = 2.0
 """What a program has to end by itself after its last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCalled:
-    """What is started: `command`, by the user `uid` (None: by who calls), for at most `timeout_s` of people's time."""
+    """What is started: `command`, by the user and group `owner` (None: by who calls), for at most `timeout_s` of
+    people's time."""
 
     command: Sequence[str]
     timeout_s: float
-    uid: int | None = None
-    gid: int | None = None
+    owner: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +110,11 @@ def _keep(case: CaseFolder, name: str, sheet: AnswerSheet, conversation: Convers
             raise write_failed(path, error) from error
 
 
-def user_called(name: str | None) -> tuple[int, int] | tuple[None, None]:
-    """The numbers of the user by whom a program is run: a named one, else who called sudo. Raises UsageError."""
+def user_called(name: str | None) -> tuple[int, int] | None:
+    """Numbers of the user and group by whom a program is run: a named user, else who called sudo; None: as this
+    process. Raises UsageError."""
     if name is None:
-        numbers = [os.environ.get(key, "") for key in ("SUDO_UID", "SUDO_GID")]
-        sudo = os.geteuid() == 0 and all(number.isdigit() for number in numbers)
-        return (int(numbers[0]), int(numbers[1])) if sudo else (None, None)
+        return sudo_caller()
     import pwd  # not everywhere
 
     try:
@@ -126,71 +123,40 @@ def user_called(name: str | None) -> tuple[int, int] | tuple[None, None]:
         raise UsageError(f"--as {name}: there is no such user") from None
     if os.geteuid() not in (0, found.pw_uid):
         raise UsageError(f"--as {name}: only root can run a program as somebody else; leave it out")
-    return (found.pw_uid, found.pw_gid) if found.pw_uid != os.geteuid() else (None, None)
+    return (found.pw_uid, found.pw_gid) if found.pw_uid != os.geteuid() else None
 
 
-def converse(program: ProgramCalled, conversation: Conversation) -> int:
+def converse(called: ProgramCalled, conversation: Conversation) -> int:
     """Answer its lines. Returns its exit status, or -N where signal N ended it. Raises UsageError where it cannot be
     started, RunError where its time is over; then it is ended."""
-    deadline_s = time.monotonic() + program.timeout_s
-    with _started(program) as process:
-        assert process.stdin is not None
-        for line in _lines(process, deadline_s, program):
-            try:
-                process.stdin.write(conversation.reply(line).encode() + b"\n")
-                process.stdin.flush()
-            except BrokenPipeError:
-                break
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-        try:
-            return process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            raise RunError(f"{program.command[0]}: went on {_END_S:g} s after its last line, and was ended") from None
-
-
-@contextmanager
-def _started(program: ProgramCalled) -> Iterator[subprocess.Popen[bytes]]:
-    """Its process, which is gone afterwards, with all that it has started."""
-    rights: dict[str, Any] = (
-        {} if program.uid is None else {"user": program.uid, "group": program.gid, "extra_groups": []}
-    )
+    name, deadline_s = called.command[0], time.monotonic() + called.timeout_s
     try:
-        process = subprocess.Popen(
-            program.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            **rights,
-        )
+        program = LineProgram(called.command, called.owner)
     except OSError as error:
-        raise UsageError(f"{program.command[0]}: cannot be started: {error.strerror}") from None
+        raise UsageError(f"{name}: cannot be started: {error.strerror}") from None
     try:
-        yield process
+        with suppress(BrokenPipeError):
+            for line in _lines(program, deadline_s):
+                program.say(conversation.reply(line))
+    except TimeoutError:
+        raise RunError(f"{name}: its time of {called.timeout_s:g} s is over; --timeout gives more") from None
+    else:
+        return _status(program, name)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+        program.end()
 
 
-def _lines(process: subprocess.Popen[bytes], deadline_s: float, program: ProgramCalled) -> Iterator[str]:
-    """What it writes, line by line. Raises RunError."""
-    assert process.stdout is not None
-    descriptor, unread = process.stdout.fileno(), bytearray()
-    while True:
-        ready, _, _ = select.select([descriptor], [], [], max(deadline_s - time.monotonic(), 0))
-        if not ready:
-            raise RunError(f"{program.command[0]}: its time of {program.timeout_s:g} s is over; --timeout gives more")
-        chunk = os.read(descriptor, _CHUNK)
-        unread += chunk
-        if not chunk or len(unread) > MOST_LINE_BYTES:
-            break
-        *lines, rest = unread.split(b"\n")
-        unread = bytearray(rest)
-        yield from (line.decode(errors="replace") for line in lines if line.strip())
-    if unread.strip():
-        yield unread.decode(errors="replace")
+def _lines(program: LineProgram, deadline_s: float) -> Iterator[str]:
+    """What it says, line by line; none after one that is too long. Raises TimeoutError."""
+    line = b"\n"
+    while line.endswith(b"\n"):
+        line = program.hear(deadline_s, MOST_LINE_BYTES)
+        if line.strip():
+            yield line.decode(errors="replace").removesuffix("\n")
+
+
+def _status(program: LineProgram, name: str) -> int:
+    try:
+        return program.wait(_END_S)
+    except TimeoutError:
+        raise RunError(f"{name}: went on {_END_S:g} s after its last line, and was ended") from None

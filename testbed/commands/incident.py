@@ -112,7 +112,7 @@ def serve(
     from mrc_testbed.testbed.incidents.case import case_at
     from mrc_testbed.testbed.incidents.protocol import LookBudget
 
-    program = ProgramCalled(command, timeout, *user_called(user))
+    program = ProgramCalled(command, timeout, user_called(user))
     found = serve_case(case_at(case), name, program, LookBudget(looks, most_bytes))
     told = f"{found.looks} looks, {found.told_bytes} bytes"
     say(f"{case}: {name} gave {found.answers} answer{'s' * (found.answers != 1)} after {told}")

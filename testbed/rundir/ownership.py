@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,7 @@ from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.fabric.privileges import can_be_given_to
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_failed, write_whole
 from mrc_testbed.testbed.rundir.lock import NoLocks, is_locked, locked
-from mrc_testbed.testbed.state import is_root
+from mrc_testbed.testbed.state import sudo_caller
 from mrc_testbed.testbed.terminal import say
 
 OWNER = "owner.json"
@@ -24,7 +23,6 @@ LOCK = "owner.lock"
 """Locked as long as that process lives: a number of a process says nothing in another PID namespace."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _OWN_PIDS = Path("/proc/self/ns/pid")
-_USER_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def write_given(path: Path, content: str) -> None:
@@ -38,13 +36,10 @@ def write_given(path: Path, content: str) -> None:
 def give(paths: Iterable[Path]) -> None:
     """Make the user who called sudo the owner; does nothing without sudo, with a SUDO_UID that is not a number, or in
     a user namespace that does not have that user."""
-    owner = [os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID")]
-    if not (is_root() and all(_USER_NUMBER.fullmatch(number) for number in owner)):
-        return
-    uid, gid = map(int, owner)
-    if can_be_given_to(uid, gid):
+    owner = sudo_caller()
+    if owner and can_be_given_to(*owner):
         for path in paths:
-            os.chown(path, uid, gid, follow_symlinks=False)
+            os.chown(path, *owner, follow_symlinks=False)
 
 
 @contextmanager

@@ -165,9 +165,8 @@ def test_a_program_that_is_not_there_is_said(case: CaseFolder) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_program_of_another_user_cannot_read_the_truth(case: CaseFolder, tmp_path: Path) -> None:
-    uid, gid = user_called("nobody")
     read = f"import sys; open({str(case.truth / 'truth.json')!r})"
-    called = ProgramCalled(("/usr/bin/python3", "-c", read), 20, uid, gid)
+    called = ProgramCalled(("/usr/bin/python3", "-c", read), 20, user_called("nobody"))
     assert converse(called, Talk(case).conversation) == 1
     mine = ProgramCalled(("/usr/bin/python3", "-c", read), 20)
     assert converse(mine, Talk(case).conversation) == 0, "the same with the rights of the runner"
