@@ -6,17 +6,18 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
+from make_schema import text
 from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, SOLUTION_ANSWERS_FILE
 from mrc_testbed.testbed.scenario import load_scenario, scenario_json_schema
 from mrc_testbed.testbed.scenario.load.schema import SCHEMA_ID
 from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE, FOLDER, SCHEMA_FILE, with_own_hint
 from tests.unit.calls import Call
-from tools.make_schema import text
 
 ROOT = Path(__file__).parents[3]
 PLACES = (FOLDER, ROOT / "docs" / "examples", ROOT / "testbed" / "lessons" / "template")
@@ -51,7 +52,8 @@ def test_it_takes_every_scenario_and_finds_mistakes() -> None:
     wrong = {path: [error.message for error in validator.iter_errors(one)] for path, one in loaded.items()}
     assert not {path: messages for path, messages in wrong.items() if messages}
     quickstart = loaded[FOLDER / "quickstart.yaml"]
-    for mistake in ({"fabrik": {}}, {"seed": -1}, {"fabric": {"switch": {"ecn": [0.2, 0.8, 0.9]}}}):
+    mistakes: list[dict[str, Any]] = [{"fabrik": {}}, {"seed": -1}, {"fabric": {"switch": {"ecn": [0.2, 0.8, 0.9]}}}]
+    for mistake in mistakes:
         assert not validator.is_valid(quickstart | mistake), mistake
 
 
