@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +27,7 @@ from mrc_testbed.testbed.commands.options import (
     warn_of_budget,
     warn_of_captures,
 )
+from mrc_testbed.testbed.commands.output import write_asked
 from mrc_testbed.testbed.commands.web import (
     Interactive,
     Metrics,
@@ -36,6 +39,8 @@ from mrc_testbed.testbed.commands.web import (
     wait_for_the_room,
 )
 from mrc_testbed.testbed.consent import run_what_scenarios_name
+from mrc_testbed.testbed.inputs import STANDARD_STREAM
+from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +64,9 @@ _Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit X
 _Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON to this file; - for standard output."),
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print what the run would do to this machine. Builds and writes nothing.")
 ]
 _Tied = Annotated[
     int | None,
@@ -91,6 +99,7 @@ def run(
     interactive: Interactive = False,
     metrics: Metrics = "",
     metrics_truth: MetricsTruth = False,
+    dry_run: _DryRun = False,
     tied: _Tied = None,
     cell: _Cell = None,
 ) -> None:
@@ -115,19 +124,17 @@ def run(
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.report.outcome import exit_code_of
 
-    if tied is not None:
-        from mrc_testbed.testbed.sweep.tied import end_with
-
-        end_with(tied)
+    _tie(tied)
     watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
     watch.require()
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
     if jobs > 1:
         refuse_jobs(cases, watch.watched)
-    warn_of_budget((case.cell_name, case.scenario) for case in cases)
-    warn_of_captures(case.scenario for case in cases)
-    note_left_out(cases)
+    _warn(cases)
+    if dry_run:
+        _tell(cases, out, json_)
+        raise typer.Exit
     reports = Reports(junit, json_, errors.show)
     console = open_console(stderr=reports.json_on_stdout)
 
@@ -155,6 +162,33 @@ def run(
             _write_cell(cell, done)
         wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
+
+
+def _tie(descriptor: int | None) -> None:
+    if descriptor is not None:
+        from mrc_testbed.testbed.sweep.tied import end_with
+
+        end_with(descriptor)
+
+
+def _warn(cases: Sequence[Case]) -> None:
+    """What the machine may not carry, and what virtual time leaves out."""
+    warn_of_budget((case.cell_name, case.scenario) for case in cases)
+    warn_of_captures(case.scenario for case in cases)
+    note_left_out(cases)
+
+
+def _tell(cases: Sequence[Case], out: Path, json_: Path | None) -> None:
+    """What the runs would do: in words, or as JSON where that is asked for."""
+    from mrc_testbed.testbed.app.dry_run import dry_run
+    from mrc_testbed.testbed.report.dry_run import dry_run_lines
+
+    found = [dry_run(case, out) for case in cases]
+    text = json.dumps(found, indent=1) if json_ else "\n".join(chain.from_iterable(map(dry_run_lines, found)))
+    if json_ in (None, STANDARD_STREAM):
+        say(text)
+    else:
+        write_asked("--json", json_, f"{text}\n")
 
 
 def _write_cell(path: Path, done: Sequence[Case]) -> None:

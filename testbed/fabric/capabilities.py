@@ -70,6 +70,23 @@ def require(found: Iterable[Capability]) -> None:
             raise MissingCapability(what + (f": {capability.detail}" if capability.detail else ""), capability.fix)
 
 
+def all_present() -> list[Capability]:
+    """What a machine would have that lacks nothing."""
+    names = (
+        PORT_PROGRAM,
+        NETEM,
+        KERNEL_DELAY,
+        MULTIPATH,
+        TUNNEL_SOURCE,
+        HASH_SEED,
+        PATH_ORDER,
+        FRR,
+        TCP_RTO_MIN,
+        MPTCP,
+    )
+    return [Capability(name, True, False, "", "") for name in ("dummy device", *names)]
+
+
 def choose(found: Iterable[Capability], shape: Shape, kernel_speaks: str = "") -> FabricOptions:
     """The better variant if the machine has it, else the fallback. Raises MissingCapability if it has neither.
 

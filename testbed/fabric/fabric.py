@@ -44,10 +44,15 @@ if TYPE_CHECKING:
 _SYSCTLS = {
     # No unplanned address, so no duplicate address detection either. What the kernel still sends by itself
     # are two MLD reports a port in the first seconds after it came up.
-    "default/addr_gen_mode": "1",
-    "default/accept_ra": "0",
-    "all/forwarding": "1",
+    "/proc/sys/net/ipv6/conf/default/addr_gen_mode": 1,
+    "/proc/sys/net/ipv6/conf/default/accept_ra": 0,
+    "/proc/sys/net/ipv6/conf/all/forwarding": 1,
 }
+
+
+def sysctls(plan: Plan, node: str, options: FabricOptions) -> dict[str, int]:
+    """The files under /proc/sys that a node has in its namespace, and their values, in the order of writing."""
+    return _SYSCTLS | switch_settings(plan, node, options)
 
 
 class Fabric(FabricCounts):
@@ -139,9 +144,7 @@ class Fabric(FabricCounts):
 
     def _write_sysctls(self, node: str) -> None:
         with network_of(self.pids[node], node):
-            for key, value in _SYSCTLS.items():
-                Path("/proc/sys/net/ipv6/conf", key).write_text(value, encoding="ascii")
-            for file, number in switch_settings(self.plan, node, self.options).items():
+            for file, number in sysctls(self.plan, node, self.options).items():
                 Path(file).write_text(str(number), encoding="ascii")
 
     def verify(self, only: Iterable[str] | None = None) -> None:

@@ -54,10 +54,20 @@ def _most_sockets(scenario: Scenario) -> int:
 
 def fabric_options(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
     """The fabric options. Raises MissingCapability if the scenario needs an absent part."""
+    options = _chosen(scenario, found)
+    if scenario.transport.of_kernel:
+        _require_tcp(scenario.own, found)
+    return options
+
+
+def best_options(scenario: Scenario) -> FabricOptions:
+    """Those of a machine that has every part. Nothing is tried."""
+    return _chosen(scenario, capabilities.all_present())
+
+
+def _chosen(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
     kernel_speaks = f"transport: {scenario.transport}" if scenario.transport.of_kernel else ""
     options = capabilities.choose(found, scenario.shape(), kernel_speaks)
-    if kernel_speaks:
-        _require_tcp(scenario.own, found)
     if scenario.transport.subflows:
         capabilities.require_for(found, MPTCP, kernel_speaks)
         options = replace(options, subflows=True)

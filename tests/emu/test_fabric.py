@@ -7,6 +7,7 @@ import pytest
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.batch import IP, run_batch
 from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.footprint import footprint
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import Shape
@@ -39,6 +40,23 @@ def test_every_path_carries_packets_both_ways(shape: Shape, options: FabricOptio
                 assert ping(fabric, src.name, path.inner), f"{src.name} -> {dst.name} by {path.outer}"
 
     with_fabric(body, options, shape)
+
+
+def test_a_footprint_is_what_is_built(options: FabricOptions) -> None:
+    """As `run --dry-run` tells it."""
+
+    def body(fabric: Fabric) -> None:
+        told = footprint(fabric.plan, options)
+
+        def there(command: str) -> int:
+            return sum(int(fabric.node(node).cmd(f"{command} | wc -l")) for node in fabric.plan.node_names)
+
+        assert there("ip -6 route show table all proto boot") == told.ip["route"]
+        assert there("ip -6 neigh show nud permanent") == told.ip["neigh"]
+        assert there("tc qdisc show | grep -v -e noqueue -e sid0") == told.tc["qdisc"]
+        assert there("ip -o link show type veth") == 2 * told.links
+
+    with_fabric(body, options)
 
 
 def test_a_removed_route_is_drift(options: FabricOptions) -> None:

@@ -35,6 +35,7 @@ OF_THE_KERNEL = {
                 "delay",
                 "fabric",
                 "fabric_counts",
+                "footprint",
                 "forker",
                 "libbpf",
                 "limits",
