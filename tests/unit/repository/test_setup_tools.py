@@ -177,11 +177,12 @@ class TestPutOnPath:
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a Python that others may not read is root's")
 
 
-def a_python(folder: Path, prefix: Path, version: str = "3, 12") -> Path:
-    """One that says where its files are, and how new it is."""
+def a_python(folder: Path, prefix: Path, version: str = "3, 12", built: str = "") -> Path:
+    """One that says where its files are, how new it is, and how it was built."""
     folder.mkdir(parents=True, exist_ok=True)
     prefix.mkdir(parents=True, exist_ok=True)
-    old = f"import sys; sys.version_info = ({version}); sys.base_prefix = {str(prefix)!r}"
+    old = f"import sys, sysconfig; sys.version_info = ({version}); sys.base_prefix = {str(prefix)!r}"
+    old += f"; sysconfig.get_config_var = lambda name: {built!r}"
     path = folder / "python3"
     path.write_text(f"""#!/bin/sh\nexec {sys.executable} -c "{old}; exec(\\"\\"\\"$2\\"\\"\\")"\n""", encoding="utf-8")
     path.chmod(0o755)
@@ -205,6 +206,15 @@ def test_root_is_set_up_with_a_python_that_others_may_read(fakes: Fakes, open_fo
     assert shell(f"PYTHONS=({old} {mine} {theirs}); find_python", fakes).stdout == f"{theirs}\n"
     assert shell(f"PYTHONS=({old} {mine}); find_python", fakes).stdout == f"{mine}\n"
     assert "needs Python 3.11 or newer" in shell(f"PYTHONS=({old}); find_python", fakes).stderr
+
+
+def test_a_python_that_is_optimised_is_preferred(fakes: Fakes, open_folder: Path) -> None:
+    plain = a_python(open_folder / "pyenv", open_folder / "open", built="--enable-shared")
+    quick = a_python(open_folder / "quick", open_folder / "open", built="--enable-shared --enable-optimizations")
+    distribution = a_python(open_folder / "bin", Path("/usr"))
+    for better in (quick, distribution):
+        assert shell(f"PYTHONS=({plain} {better}); find_python", fakes).stdout == f"{better}\n"
+    assert shell(f"PYTHONS=({plain}); find_python", fakes).stdout == f"{plain}\n"
 
 
 @needs_root
