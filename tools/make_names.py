@@ -20,8 +20,8 @@ mrc-testbed show latest p0-t0-0 queue counters      # as it was at the end; -j: 
 sudo mrc-testbed attach -c "show p0-t0-0 srv6 stats"   # now, in the run that is going on
 ```
 
-What nobody has counted is `N/A`, never 0: trims of plain shapers, or the watermark of a run from before it was counted.
-A switch that reboots begins its counts by uSID again, as its table is written again; all others go on.
+Values that were not counted are `N/A`, never 0: trims of plain shapers, or the watermark in runs of older versions. A
+switch that reboots begins its counts by uSID again, because its table is written again; all others go on.
 
 """
 

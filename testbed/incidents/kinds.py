@@ -210,7 +210,7 @@ _DRAWS: Mapping[str, tuple[str, str, DrawEntry]] = {
     ),
     "plane-loss": (
         "plane-loss",
-        "all NICs lose 0.1 to 5 % of what comes from one plane",
+        "all NICs lose 0.1 to 5 % of the packets from one plane",
         lambda d, s, t: _lasting(
             "plane-loss", f"p{d.whole(0, s.plan.shape.planes - 1)}", t, loss=_share(d.magnitude(0.001, 0.05))
         ),

@@ -26,7 +26,7 @@ GROUPS: dict[str, tuple[OperatorName, ...]] = {
             "SAI_PORT_STAT_TX_TRIM_PACKETS",
             "out_trimmed less its share of queue_drops_high",
             "show interfaces counters trim",
-            "N/A where the high queue has dropped: nobody counts trimmed and control packets apart there",
+            "N/A where the high queue has dropped: trimmed and control packets are not counted separately there",
         ),
         OperatorName(
             "SAI_PORT_STAT_DROPPED_TRIM_PACKETS",
