@@ -2,7 +2,7 @@
 
 A run forks its daemons (mrc_testbed.hosts.forker); alone one starts as `python -m mrc_testbed.hosts.daemon
 --control-fd N`, where N is the daemon's end of a Unix stream socket pair. It exits with 0 after `stop`, and at once
-when the other end is closed, for then the runner is gone; with 1 after an error in itself or in a plugin, of which a
+when the other end is closed, for then the runner is gone; with 1 after an error in itself or in a plugin, which a
 `fatal` event tells.
 """
 

@@ -1,7 +1,7 @@
 """What a daemon does in one turn of its loop, by kind of network.
 
 All that transports share (timers, events, the rank program, snapshots) is in `TransportLoop`; a kind of network adds
-how packets or bytes come in and go out. A loop's calls are made once a turn, in the order they stand here.
+how packets or bytes come in and go out. A loop's calls are made once a turn, in the order of their definitions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TransportLoop:
         self.busy = False
         """Was there more to do than a turn may take?"""
         self.quantum_ns = max(MIN_QUANTUM_NS // speed, quantum_ns)
-        """A turn follows the one before it by so much at the earliest."""
+        """Least time between two turns."""
 
     def wakes_by(self) -> Sequence[int]:
         """Descriptors whose readiness calls for a turn now; they may be others after the next turn."""

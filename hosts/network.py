@@ -34,8 +34,8 @@ class Network:
     path_log: PathCounts | None = None
     """None: they have none that they could tell of."""
     speed: int = 1
-    """How many times faster than usual all of it is: least times that only software needs are so many times
-    shorter."""
+    """Scale factor: how many times faster than usual the network is. Least times that only software needs are
+    divided by it."""
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
     disabled: set[int] = field(default_factory=set)

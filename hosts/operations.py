@@ -52,7 +52,7 @@ class Operation:
     step_at: int = -1
 
     def after(self, steps: int) -> tuple[Any, ...]:
-        """The values when so many steps have passed since the program was written."""
+        """The values `steps` steps after those that the program was written with."""
         at = self.step_at
         return (*self.values[:at], self.values[at] + steps, *self.values[at + 1 :]) if at >= 0 else self.values
 

@@ -5,7 +5,7 @@ it calls `advance(now_ns)` after every input, tells it of immediates and complet
 report with `poll_report()`. Operations and their arguments are listed in docs/architecture.md, "The control channel".
 
 The data of steps prove themselves (those of streams: hosts/stream.py). Every rank has a block of random bytes that each
-step sees moved on, and what must stand at a place is the block of the rank that sent it, or the XOR of the blocks of
+step sees moved on, and what must be at a place is the block of the rank that sent it, or the XOR of the blocks of
 those that added to it, moved on alike. So bytes left over from an earlier step, another rank, another place or a lost
 packet never pass for right.
 """
@@ -25,7 +25,7 @@ from mrc_testbed.hosts.stream import Content, Incoming, Outgoing, StreamError
 SLICE_BYTES = 1 << 16
 """Work done at one go: 64 KiB of XOR are 0.2 ms, short against the 5 ms of the fastest retransmission timer."""
 _CHECKS_AT_ONCE = 16
-"""Comparing is so much faster than XOR."""
+"""Comparing is that much faster than XOR with the standard library."""
 _POSTS_AT_ONCE = 32
 _IMMEDIATE = 0xFFFFFFFF
 _AGAIN = 0

@@ -12,12 +12,12 @@ SO_RCVBUFFORCE = 33
 
 
 def enlarge_receive_buffer(which: socket.socket, wanted_bytes: int) -> None:
-    """Let so many bytes wait to be read."""
+    """Let `wanted_bytes` bytes wait to be read."""
     _enlarge(which, SO_RCVBUFFORCE, socket.SO_RCVBUF, wanted_bytes)
 
 
 def enlarge_send_buffer(which: socket.socket, wanted_bytes: int) -> None:
-    """Let so many bytes wait to be sent."""
+    """Let `wanted_bytes` bytes wait to be sent."""
     _enlarge(which, SO_SNDBUFFORCE, socket.SO_SNDBUF, wanted_bytes)
 
 

@@ -7,7 +7,7 @@ sent. The last message is empty; its immediate says how many went before.
 
 Slots may be used again because a sender has at most `depth` messages without acknowledgement. Message i + `slots` is
 posted only when message i + `slots` - `depth` is acknowledged, so not before the receiver was told of that one: a check
-of message i that is done in turns must be over before the turn in which so many further messages have come is.
+of message i that is done in turns must be over before the turn in which that number of further messages has come ends.
 """
 
 from __future__ import annotations

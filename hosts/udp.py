@@ -117,7 +117,7 @@ class RxSocket:
         return before
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet from a peer; None when there is none, or strangers sent so many that time must be kept."""
+        """The next packet from a peer; None when there is none, or after MOST_STRANGERS of others, to keep time."""
         for _ in range(MOST_STRANGERS):
             try:
                 size, ancillary, _, source = self._socket.recvmsg_into(self._buffers, self._ancillary_bytes)

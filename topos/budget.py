@@ -19,8 +19,8 @@ from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
 TRAINING_PAUSES_PPS = 7_650.0
-"""A chunk of that training is on its way as long as ports take to send so many packets over the whole fabric; its share
-of line rate follows."""
+"""Packets over the whole fabric that ports send in the time that a chunk of that training is on its way; its share of
+line rate follows."""
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
 STANDARD = clos2_shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)

@@ -18,7 +18,8 @@ PACKETS_PER_TURN = 1.5
 LEAST_TURN_NS = 50_000
 """Turns are no closer (`mrc_testbed.hosts.loops`)."""
 CONGESTED = 1.7
-"""A packet of a flow that waits inside the network costs so many times as much: trims, NACKs, packets sent again."""
+"""Cost of a packet of a flow that waits inside the network, relative to one that does not: trims, NACKs, packets sent
+again."""
 SWITCHES = 3
 """On the way of the packets that were measured: over two tiers."""
 SWITCH_S = 5e-6

@@ -41,7 +41,7 @@ def drawing(plan: Plan, width: int = 100) -> str:
 
 
 def _shown_planes(plan: Plan, width: int) -> list[int | None]:
-    """Numbers of the drawn planes; None stands for those left out."""
+    """Numbers of the drawn planes; None means those left out."""
     planes = plan.shape.planes
     pitch = _least_inside(plan) + _EDGES + len(_GAP)
     if planes <= (width + len(_GAP)) // pitch:
@@ -67,7 +67,7 @@ def _plane_boxes(plan: Plan, shown: list[int | None], width: int) -> list[str]:
 
 
 def _plane_box(plan: Plan, plane: int, inner: int) -> list[str]:
-    # The label of the cable stands to its right and must not pass the edge of the box.
+    # The label of the cable is to its right and must not pass the edge of the box.
     middle = min((inner + 2) // 2, inner + 3 - len(_port_label(plane)))
     return [
         "┌" + f"─ plane {plane} ".ljust(inner + 2, "─") + "┐",

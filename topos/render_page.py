@@ -80,7 +80,7 @@ class Page:
 
     @cached_property
     def tiers(self) -> range:
-        """Rows of switches, of which two at least have room."""
+        """Rows of switches; there is room for at least two."""
         return range(max(_TWO_TIERS, len(self.plan.shape.family.tiers)))
 
     def top_of(self, tier: int) -> float:

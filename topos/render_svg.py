@@ -42,7 +42,7 @@ _ABOVE_POD = 8.0
 
 def svg(plan: Plan, from_afar: bool = False) -> str:
     """The fabric as an SVG document, 900 wide up to four small planes; big ones are abbreviated. `from_afar`: to be
-    read by a room: names as large as their boxes, and those of switches without their plane, which stands above."""
+    read by a room: names as large as their boxes, and those of switches without their plane, which is named above."""
     page = page_of(plan, from_afar)
     cables = (line for panel in page.panels for line in _cables(page, panel))
     boxes = (line for panel in page.panels for line in _panel(page, panel))

@@ -24,7 +24,7 @@ that it says the latest."""
 
 
 class DataSender:
-    """One QP's sender in the queue of its endpoint. `ready`: it stands there."""
+    """One QP's sender in the queue of its endpoint. `ready`: it is in it."""
 
     __slots__ = ("lost_packets", "qpn", "ready", "silence")
     lost_packets: int

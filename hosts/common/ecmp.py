@@ -1,7 +1,7 @@
 """The hash by which switches choose among next hops, as Linux computes it from 6.11 on (net/ipv6/route.c and
 net/core/flow_dissector.c): the same flows share a next hop in both worlds, and hosts can choose their ports alike.
 
-With hash policy 1 it is SipHash-2-4 of a `struct flow_keys` of which only addresses, protocol and ports are filled in,
+With hash policy 1 it is SipHash-2-4 of a `struct flow_keys` with only addresses, protocol and ports filled in,
 the smaller of two addresses and of two ports first; with policy 3 the flow label is filled in as well, and a second
 hash, of headers inside a tunnel, is mixed in, which is 0 here.
 """
@@ -99,7 +99,7 @@ def _rolled(value: int, bits: int) -> int:
 
 
 def next_hop(hash_: int, hops: int) -> int:
-    """Which of so many equal next hops a hash means: each has its share of all hashes, in their order."""
+    """The index of the next hop that a hash selects among `hops` equal ones: each has an equal share of all hashes."""
     return next(hop for hop in range(hops) if hash_ <= _upper_bound(hop + 1, hops))
 
 

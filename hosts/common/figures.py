@@ -19,7 +19,7 @@ class PathReport:
 
 
 class QpFlow(NamedTuple):
-    """What switches hash of the packets that one end of a QP sends: protocol and ports, and the plane, which stands for
+    """What switches hash of the packets that one end of a QP sends: protocol and ports, and the plane, which means
     both addresses."""
 
     plane: int

@@ -25,7 +25,7 @@ from mrc_testbed.hosts.gateway.ring import IncomingRing, OutgoingRing
 FRAMES_A_TURN = 64
 """Read in one turn at the most."""
 STUCK_RTTS = 5
-"""A peer that acknowledges nothing for so many T holds up nobody."""
+"""T without an acknowledgement after which a peer no longer holds up the others."""
 
 
 class IpDevice(Protocol):

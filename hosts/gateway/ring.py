@@ -17,7 +17,7 @@ Post = Callable[[memoryview, int, int], None]
 class OutgoingRing:
     """The sending end. `batch_bytes`: packets that follow each other share a write up to this length.
 
-    An empty ring has room for a packet of half its size, wherever it stands: no packet crosses the end.
+    An empty ring has room for a packet of half its size, wherever its head is: no packet crosses the end.
     """
 
     __slots__ = ("_batch", "_batch_bytes", "_bytes", "_head", "_open", "_post", "_posted", "_tail", "progress_ns")

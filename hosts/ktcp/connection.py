@@ -28,7 +28,7 @@ _MOST_BUFFERS = 32
 _MOST_READ_BYTES = 1 << 20
 """In one turn, so that sending and timers are never put off for long."""
 _MOST_AWAITED_BYTES = 1 << 18
-"""A reader sleeps until so much has come, at most: the window has to open while a longer payload comes."""
+"""Most bytes that a sleeping reader waits for: the window has to open while a longer payload comes."""
 NOTHING = memoryview(b"")
 """The payload of most frames."""
 

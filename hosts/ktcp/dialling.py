@@ -15,7 +15,7 @@ from mrc_testbed.hosts.ktcp.kernel import SocketOptions, new_socket, tune_socket
 from mrc_testbed.hosts.udp import LOST_ERRNOS
 
 LISTEN_PORT = 4791
-"""Where every host listens: the port of RoCEv2 and MRC, so that whoever looks at packets finds all under one number."""
+"""Where every host listens: the port of RoCEv2 and MRC, so that a capture has all transports under one number."""
 _FIRST_SOURCE_PORT = 0xC000
 _SOURCE_PORTS = 0x4000
 RETRY_NS = 100_000_000

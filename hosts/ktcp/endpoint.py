@@ -205,7 +205,7 @@ class TcpEndpoint:
 
     def receive(self, now_ns: int, everything: bool = False) -> bool:
         """Take in what has come on all sockets; returns whether there may be more. `everything`: also the part of a
-        payload of which the kernel waits for more (SO_RCVLOWAT)."""
+        payload whose rest the kernel waits for (SO_RCVLOWAT)."""
         more = False
         ready = dict(self._epoll.poll(0))
         if everything:
@@ -404,7 +404,7 @@ class TcpEndpoint:
         return {}
 
     def qp_flows(self) -> dict[int, list[QpFlow]]:
-        """Of each QP that has a connection, whoever dialled it."""
+        """Of each QP that has a connection; either end may have dialled it."""
         planes = {address: plane for plane, address in self._config.ports.items()}
         connected = [(qpn, qp.connection.flows()) for qpn, qp in self._qps.items() if qp.connection is not None]
         return {qpn: [QpFlow(planes[own], "tcp", *ports) for own, *ports in flows] for qpn, flows in connected if flows}

@@ -1,8 +1,8 @@
 """Frames of the transport over kernel TCP: a header of 20 bytes, and behind a WRITE its payload.
 
-What they stand for is a QP's work. A WRITE is placed at `address` of the receiver's region; for each that is whole
+What they carry is a QP's work. A WRITE is placed at `address` of the receiver's region; for each that is whole
 there the receiver owes a completion, and COMPLETED pays several at once. PROBE asks for PROBED (warm-up). HELLO is the
-first frame of whoever dialled: it names the QP that the connection is for. All integers are big-endian.
+first frame of the end that dialled: it names the QP that the connection is for. All integers are big-endian.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class TcpQp:
     # --- connection ---
 
     def attach(self, connection: Connection, hello: FrameHeader | None) -> None:
-        """This connection is the QP's from now on; whoever dialled says `hello` first."""
+        """This connection is the QP's from now on; the end that dialled says `hello` first."""
         self.connection = connection
         self.blocked, self._bytes_acked = False, 0
         if hello is not None:

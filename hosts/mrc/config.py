@@ -14,7 +14,7 @@ PAYLOAD_BYTES = 4096
 FRAME_BYTES = 14 + 40 + 40 + 8
 """Ethernet, outer IPv6, inner IPv6, UDP: what the wire carries beside the UDP payload."""
 FORWARDINGS = 4
-"""Ports on the longest path over two tiers of switches, each of which takes in a packet before it sends it on."""
+"""Ports on the longest path over two tiers of switches; each switch takes in a whole packet before it sends it on."""
 MPR_UNIT = 128
 """PSNs per unit of the `mpr` attribute (API)."""
 
@@ -25,8 +25,8 @@ DEFAULT_SELECTION = "adaptive"
 STAMP_SHIFT = 13
 """Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (ours)."""
 STAMPED_T = 8
-"""So many T lie at least between two wraps: with a longer T the unit is doubled until they do. A time is told from one
-that is a wrap longer only up to a whole one, and one way only up to half of one."""
+"""Least number of T before the 16-bit time stamp wraps; with a longer T the unit is doubled until it fits. Round trips
+are unambiguous up to one wrap, one-way delays up to half of one."""
 SHORT_STAMP_SHIFT = 7
 """Timestamps with tsr = 0, the protocol's unit, count 128 ns (readers) and wrap after 8.4 ms."""
 SHORT_STAMPS_UP_TO_NS = 100_000
@@ -77,7 +77,7 @@ class EndpointConfig:
     """Retransmission timeouts at a constant, then at a doubling interval, before the QP fails (API: at most 7 and 25,
     and 25 of the latter are endless; the 5 is ours)."""
     reorder_ns: int | None = None
-    """R: what was sent so much before a packet that has arrived is taken for lost. None: follows the round trips, see
+    """R: a packet sent this long before one that has arrived is taken for lost. None: follows the round trips, see
     `Timing.reorder_ns`; 0: `reorder_packets` alone decides."""
     reorder_packets: int = 3
     """PSNs above a hole that must be acknowledged before R counts against it."""
@@ -109,8 +109,8 @@ class EndpointConfig:
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
     speed: int = 1
-    """How many times faster than usual the network is. The least times that only the software of hosts and switches
-    makes necessary are so many times shorter; those of the protocol are not."""
+    """Scale factor: how many times faster than usual the network is. Least times that only the software of hosts and
+    switches makes necessary are divided by it; those of the protocol are not."""
 
     @property
     def data_class(self) -> int:

@@ -34,13 +34,13 @@ BAND = 0.02
 RATE_GAIN = 0.5
 """Weight of the newest period in a flow's rate."""
 IDLE_PERIODS = 4
-"""After so many without a look, rates are begun anew."""
+"""Idle periods after which the rates are reset."""
 FULL_SCALE = 128
 MOST = 127
 STEP_BACK = 0x2000
-"""A delay is below the smallest one by at most so many stamps, an eighth of what they tell apart and at least T, or by
-what a full packet takes longer than a short one. What seems to be below it by more was late by the rest of them: a host
-that stood still for a third of a second."""
+"""Largest step, in stamps, by which a new minimum may undercut the old one: 1/8 of the wrap and at least T, or what a
+full packet takes longer than a short one. A larger step is a wrapped, very late sample: of a host that did nothing for
+a third of a second."""
 DOUBTS = 64
 """Unless this number of them comes in a row: then the smallest one was late itself, or the clocks have parted."""
 UNDERCUT = 0x400
@@ -110,7 +110,7 @@ class Inflow:
         self._delays_sum = 0
 
     def note(self, received: int, excess: int) -> None:
-        """So many bytes have come so far, the last packet with this delay."""
+        """`received` bytes have come in all, the last packet with the delay `excess`."""
         self.received = received
         self._delays += 1
         self._delays_sum += excess
@@ -160,7 +160,7 @@ class Incast:
         period_ns = int(PERIOD_T * self._t_ns)
         anew = now_ns - self._due_ns > IDLE_PERIODS * period_ns
         self._due_ns = now_ns + period_ns
-        # The largest: who came late to a standing queue has never seen its smallest delay.
+        # The largest: a flow that joined a queue that never empties has never seen its smallest delay.
         stamps = max([flow.close_period(anew) for flow in self._flows])
         self._ask(
             [flow for flow in self._flows if flow.rate >= self._payload_bytes], stamps * self._stamp_ns / self._t_ns

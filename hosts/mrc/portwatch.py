@@ -18,7 +18,7 @@ REPEAT_T = 4
 MAX_PAUSE_T = 16
 """Longest pause between probes of a plane that wants to come back, in T: as for EVs (`probes.MAX_BACKOFF_T`)."""
 COMPARABLE = 1 << 14
-"""Time stamps of 16 bits tell the order of two updates that came within so many units of each other; the second half of
+"""Most units between two updates whose order 16-bit time stamps still tell; the second half of
 that distance is for the ways that they took."""
 _ID_MASK = 0xFFFF
 

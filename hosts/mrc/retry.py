@@ -5,7 +5,7 @@ from __future__ import annotations
 from mrc_testbed.hosts.common.timers import NEVER
 
 ENDLESS = 25
-"""This number of exponential tries stands for tries without end (API: `exp_cnt`)."""
+"""This number of exponential tries means tries without end (API: `exp_cnt`)."""
 MOST_DOUBLINGS = 24
 """Of the interval: a timeout of a second lasts half a year then."""
 

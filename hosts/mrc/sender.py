@@ -37,7 +37,7 @@ LOOKS = 16
 
 
 class Sender(DataSender):
-    """Sends one QP's messages over its peer's paths. `ready` says whether it stands in the endpoint's queue."""
+    """Sends one QP's messages over its peer's paths. `ready` says whether it is in the endpoint's queue."""
 
     __slots__ = (
         "_acked_unseen",
@@ -150,7 +150,7 @@ class Sender(DataSender):
     # --- sending ---
 
     def wake(self) -> None:
-        """Stand in the endpoint's queue if there is something to send and room to send it."""
+        """Enter the endpoint's queue if there is something to send and room to send it."""
         if not self.ready and self._can_send():
             self._context.make_ready(self)
 

@@ -1,6 +1,6 @@
 """The packets of MRC inside UDP: layout, check, emit, parse.
 
-The layouts are those of the specification's section 7, as its readers give them. What stands in reserved fields is ours
+The layouts are those of the specification's section 7, as its readers give them. The content of reserved fields is ours
 (docs/protocol.md, "On the wire").
 
 Every datagram is `BTH 12 | extension headers | [payload, padded to 4] | ICRC 4`, all fields big-endian. Reading is two

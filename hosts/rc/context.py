@@ -89,7 +89,7 @@ class RcContext(SharedContext):
         return self.queue_control(*way, emit, arguments)
 
     def release(self, packets: int) -> None:
-        """So many packets of selective requesters are under way no longer."""
+        """`packets` packets of selective requesters are no longer under way."""
         self.in_flight -= packets
         if self.waiting:
             waiting, self.waiting = self.waiting, []

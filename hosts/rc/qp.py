@@ -113,7 +113,7 @@ class RcQp(QueuePair):
         self.requester.post(data, address, wr_id, immediate, rkey)
 
     def probe(self) -> None:
-        """Have the peer acknowledge an empty write, of which the application hears nothing."""
+        """Have the peer acknowledge an empty write, which is not shown to the application."""
         if self.requester is not None and self.live:
             self.requester.probe()
 

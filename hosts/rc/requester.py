@@ -1,7 +1,7 @@
 """The requester half of a QP: sends writes, goes back N, counts retries, completes.
 
 InfiniBand Architecture Specification 1.4, section 9.7.5 (acknowledgements) and 9.9.2 (retries). There is no window: as
-in the NICs this stands for, the rate alone decides what is under way.
+in the NICs that are modelled, the rate alone decides what is under way.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Requester(DataSender):
     # --- sending ---
 
     def wake(self) -> None:
-        """Stand in the endpoint's queue if there is something to send."""
+        """Enter the endpoint's queue if there is something to send."""
         if not self.ready and self.can_send():
             self._context.make_ready(self)
 

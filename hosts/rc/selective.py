@@ -51,7 +51,7 @@ class SelectiveRequester(Requester):
         self._oldest_ns = 0
         """When the oldest packet became the oldest, or was sent again."""
         self._waits = False
-        """Does it stand among those for which the host has no window?"""
+        """Whether it waits because the host has no window for it."""
 
     def stop(self) -> None:
         """The QP has ended: send nothing more."""
@@ -79,7 +79,7 @@ class SelectiveRequester(Requester):
     # --- sending ---
 
     def wake(self) -> None:
-        """Stand in the endpoint's queue if there is something to send, or among those that wait for the window."""
+        """Enter the endpoint's queue if there is something to send, or the queue of those that wait for the window."""
         self._waits = False
         super().wake()
 
@@ -122,7 +122,7 @@ class SelectiveRequester(Requester):
         self._context.timers.arm(self, now_ns + scaled(SHORT_RTO_NS, self._context.t_ns))
 
     def _ack_comes_late(self, now_ns: int) -> bool:
-        """Do so many QPs share the window that what their peers have not acknowledged yet would fill it?"""
+        """Whether what the peers of all QPs have not acknowledged yet would fill the shared window."""
         context = self._context
         return ACK_EVERY * (len(context.ready) + len(context.waiting)) > SLACK_PACKETS or (
             super()._ack_comes_late(now_ns)

@@ -75,7 +75,7 @@ class ProgramConnection:
         self.tell(FORMS[RecordKind.REPLY].pack(error=error, token=token, value=value, text=text))
 
     def send(self, record: bytes) -> None:
-        """Queue one record, of which there are no more than the program has posted."""
+        """Queue one record; there are never more than the program has posted."""
         self._waiting.append(record)
 
     def tell(self, record: bytes) -> None:

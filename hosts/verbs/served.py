@@ -27,7 +27,7 @@ _OWN = frozenset(
 
 
 class Served:
-    """One connection and what it stands for. `program` is there after the greeting."""
+    """One connection and the NIC behind it. `program` is there after the greeting."""
 
     def __init__(self, host: ProgramHost, controls: Controls, connection: ProgramConnection) -> None:
         self._host = host

@@ -1,6 +1,6 @@
 """NSCC, the window of UEC 1.0 that MRC names `uet-1.0-nscc` (API). The constants are htsim's.
 
-Four cases by ECN mark and delay (round trip less the idle one), of which only "marked and slow" cuts the window: a mark
+Four cases by ECN mark and delay (round trip less the idle one), and only "marked and slow" cuts the window: a mark
 on a fast path is for the EV alone (SKIP). Beside it, quick adapt: when packets were trimmed, or the delay is far out,
 the window becomes what was achieved in the last period. Where this differs from the text of UEC 1.0, 3.6.13, the table
 in docs/protocol.md says why and what the difference is worth.
@@ -25,7 +25,7 @@ MAX_MD_JUMP = 0.5
 QA_GATE = 3
 """Quick adapt acts when less than max_cwnd >> 3 was achieved."""
 QA_TARGETS = 4
-"""And the delay is above so many targets, or packets were trimmed or lost."""
+"""Delay, in targets, above which quick adapt acts; trimmed or lost packets are its other reason."""
 ADJUST_PACKETS = 8
 DELAY_GAIN = 0.0125
 IDLE_DELAY_PER_T = 0.05
@@ -65,7 +65,7 @@ class Nscc:
         """Was the window in use when that period began?"""
         self._trigger = False
         self._ignore = 0
-        """Bytes that were under way at the last quick adapt and of which nothing was heard since: their marks say
+        """Bytes that were under way at the last quick adapt and have not been acknowledged since: their marks say
         nothing about the new window."""
         self._limited = False
         """The SACK being read asks for less."""

@@ -23,11 +23,11 @@ MOST_DOUBLINGS = 4
 marks of a full fabric, and far too little against a link that has lost most of its rate. (htsim adds a turn for each
 mark: with 4 EVs a plane and 15 packets a plane under way, a permutation swings between its uplinks and loses 16 %.)"""
 SWAP_REST_T = 64
-"""An EV swapped out for congestion is not swapped in again for so many T. Two flows that had parted would meet again on
+"""T for which an EV swapped out for congestion is not swapped in again. Two flows that had parted would meet again on
 the first chance mark: without this rest a flow alone on its EV goes back to the busy one every 10 T, at the price of
 20 trimmed packets a time."""
 SWAP_AGAIN_AT = 2
-"""Unless the EV in use has met congestion so many times in a row: then any other is better."""
+"""Congestion marks in a row on the EV in use after which any other EV is better, rested or not."""
 
 
 class Adaptive(Rotation):

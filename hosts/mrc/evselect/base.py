@@ -60,7 +60,7 @@ class EvSelection(Protocol):
         self.changed()
 
     def active(self, plane: int) -> Sequence[Path]:
-        """The EVs of an open plane that answers and probes may take; an empty one stands for all that may carry
+        """The EVs of an open plane that answers and probes may take; an empty one means all that may carry
         data."""
         return ()
 

@@ -2,7 +2,7 @@
 
 MRC loads all planes equally, so one that is slow and not dead is the bottleneck of every flow (P1 section 4: a
 controller has to deny it). Here a sender finds out by itself. A plane's delay is the shortest round trip of its packets
-of late, less the shortest of any plane: a queue that stands before all EVs of this plane and of no other. One full port
+of late, less the shortest of any plane: a queue before all EVs of this plane and of no other. One full port
 makes no such queue, nor do chance meetings, bursts and late machines; what all planes share, such as an incast, is no
 difference between them. Inside a plane all is as in `adaptive`.
 
