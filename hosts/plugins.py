@@ -6,8 +6,8 @@ The key `plugins` of `configure` is a list of objects:
 
 `kind` is `congestion_control`, `ev_selection` or `transport`, `attribute` the class in the file, of a transport the
 function that makes its network (`Make` in hosts/configure.py); `"module": "package.module"` of an
-installed package may be there instead of `file`. `"sha256"` beside `file` is that of the content which was checked: a file
-that has become another is refused. `congestion_control` and `ev_selection` of `configure` then take the
+installed package may be there instead of `file`. `"sha256"` beside `file` is that of the content which was checked: a
+file that has become another is refused. `congestion_control` and `ev_selection` of `configure` then take the
 name. A class with a dataclass `Keys` is called with an object of it as well, made of the values in `"keys"`. The
 Protocols are in hosts/mrc/cc/base.py and hosts/mrc/evselect/base.py. docs/examples has one of each.
 """

@@ -28,8 +28,8 @@ class _OfOthers:
 
 @contextmanager
 def files_of_others(folder: Path) -> Iterator[None]:
-    """Meanwhile each file in this folder is read once, however often it is asked for, and none through a link: whoever
-    it belongs to may swap it at any time."""
+    """Meanwhile each file in this folder is read once, however often it is asked for, and none through a link: its
+    owner may swap it at any time."""
     _OfOthers.folder, _OfOthers.known = folder, {}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where this program's own Python code comes from: never from the folder that a command stands in.
+"""Where this program's own Python code comes from: never from the folder that a command runs in.
 
 A folder that somebody sent may hold a `socket.py`, and Python looks into the current folder first for `python -m` and
 `python -c`. So each Python that this program starts is isolated (`-I`), and finds modules where this one does.

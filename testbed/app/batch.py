@@ -19,7 +19,7 @@ from mrc_testbed.testbed.scenario.cells.cells import MOST_CELLS
 RunCase = Callable[[Case], RunOutcome]
 """One run of a case. May raise: TestbedError for what keeps it from beginning, anything else is a mistake of ours."""
 OnError = Callable[[Exception], ExitCode]
-"""Shows an error to the user and returns the exit code that it stands for."""
+"""Shows an error to the user and returns its exit code."""
 MOST_RUNS = 100
 """Of one matrix, without `--many`: an hour, and easily asked for by mistake."""
 _STOPPING = tuple(each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"})

@@ -31,7 +31,7 @@ CLOSE_ENOUGH = 1.25
 """The greatest load carried and the least one not: the budget is known to a quarter. Runs differ by more than less."""
 _WITHIN_PPS = (1_500, 3e6)
 """Loads worth trying; slower ones take longer than anybody waits."""
-# A slow load has a long T, of which RoCE's timeout must hold five.
+# A slow load has a long T, and RoCE's timeout must hold five T.
 _SCENARIO = """\
 name: calibrate
 about: The training of the quickstart, without faults.

@@ -75,6 +75,6 @@ def _finished(folder: Path) -> Cleaned | None:
             return Cleaned(folder, words.format(finish(folder).word), judged=True)
     except TestbedError as error:
         reason = str(error)
-    except Exception as error:  # nobody knows what may stand in a folder
+    except Exception as error:  # a folder may hold anything
         reason = f"{type(error).__name__}: {error}"
     return Cleaned(folder, f"cannot be judged: {reason}; remove the folder if it is of no use", judged=False)

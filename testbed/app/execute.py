@@ -25,7 +25,7 @@ _LARGEST_ANSWER = 1 << 12
 
 
 def command_of(words: Sequence[str]) -> list[str]:
-    """Behind `--` the words are the command as they stand. Without it they are a line for the host's shell, as ssh and
+    """Behind `--` the words are the command, unchanged. Without it they are a line for the host's shell, as ssh and
     rsh take it. Raises UsageError where there is none."""
     literal = words[:1] == [_END_OF_OPTIONS]
     command = list(words[1:]) if literal else ["sh", "-c", " ".join(words)]

@@ -72,7 +72,7 @@ def _write_metrics(record: RunRecord, verdict: Verdict, console: Console) -> Non
 
 
 def write_page(record: RunRecord, verdict: Verdict, console: Console) -> None:
-    """Write report.html. The verdict stands by then: whatever goes wrong with a page about it must not take it away."""
+    """Write report.html. The verdict is written by then: an error of its page must not take it away."""
     try:
         write_report(record, verdict)
     except Exception as error:

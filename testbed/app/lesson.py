@@ -49,8 +49,8 @@ class WrongWorld(UsageError):
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """`runs`: judge these in place of new ones. `again`: run anew what was run. `patient`: a prediction may be lacking,
-    as when a teacher grades. `audience`: who watches the runs."""
+    """`runs`: judge these in place of new ones. `again`: run again what was run. `patient`: a prediction may be missing, as
+    when a teacher grades. `audience`: who watches the runs."""
 
     virtual: bool = False
     runs: tuple[Path, ...] = ()
@@ -70,7 +70,7 @@ def reason_of(error: Exception) -> str:
 
 
 def check_work(work: Work, options: CheckOptions, console: PatientConsole) -> Grade:
-    """Judge a student's folder. Raises UsageError and ScenarioError for what cannot be judged as it stands;
+    """Judge a student's folder. Raises UsageError and ScenarioError for what cannot be judged as it is;
     KeyboardInterrupt when a run was interrupted."""
     answers = work.answers()
     evidence = evidence_of(work, answers, options, console)

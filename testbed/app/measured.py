@@ -21,7 +21,7 @@ _NOBODY_WAITED = "no path was left and no QP stood still because of a fault"
 def measured_waits(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[MeasuredWaits], list[str]]:
     """The waits of each transport in these runs, and a line for each run that is left out.
 
-    A name is that of a run, which must be usable, or of a folder of runs or a comparison, of which one run must be.
+    A name is that of a run, which must be usable, or of a folder of runs or a comparison, where one run must be.
     Raises UsageError.
     """
     runs: dict[Path, ComparedRun] = {}
@@ -39,7 +39,7 @@ def measured_waits(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[Mea
 
 
 def _usable(name: Path, out: Path) -> tuple[list[ComparedRun], list[str]]:
-    """The runs that `name` stands for, and why others of them are left out. Raises UsageError."""
+    """The runs that `name` means, and why others of them are left out. Raises UsageError."""
     found, refused = [], []
     for folder in _folders(name, out):
         try:

@@ -31,7 +31,7 @@ class Place(Protocol):
         """For one run."""
 
     def require_reach(self, out: Path) -> None:
-        """Raises UsageError if a run here could not write into this folder, whoever may now."""
+        """Raises UsageError if a run here could not write into this folder, although this process may."""
 
     def execute(self, job: RunJob, progress: MakeProgress) -> int:
         """Run all phases. Returns the exit status of the run."""

@@ -19,7 +19,7 @@ _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 @dataclass(frozen=True, slots=True)
 class RunSelection:
-    """Which runs are to go: all that are older than so much and have that verdict, but never the `keep` newest.
+    """Selects runs to remove: all that meet every criterion, but never the `keep` newest.
 
     What is None says nothing.
     """

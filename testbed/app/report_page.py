@@ -1,4 +1,4 @@
-"""The page of a run, made anew from its folder."""
+"""The page of a run, made again from its folder."""
 
 from __future__ import annotations
 

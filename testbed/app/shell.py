@@ -87,7 +87,7 @@ def about_ping(delay: str) -> str:
 
 
 def about_mrc0(scenario: Scenario) -> str:
-    """What names of hosts stand for where programs reach them."""
+    """The addresses that names of hosts mean where programs reach them."""
     if not scenario.job.programs:
         return ""
     return "Names such as h0 are addresses of mrc0: what is sent there travels over the endpoints and all paths.\n"

@@ -40,7 +40,7 @@ def unfinished_ranks(record: RunRecord, scope: Scope = EVERYBODY) -> list[str]:
 
 @derived
 def unended_flows(record: RunRecord) -> list[str]:
-    """Names of flows that moved nothing, or of which a QP's last message did not arrive. Raises NoData when the
+    """Names of flows that moved nothing, or had a QP whose last message did not arrive. Raises NoData when the
     workload never began."""
     workload_ns(record)
     last = {(flow, qp) for flow, qp, is_last in record.received.columns("flow", "qp", "last") if is_last}

@@ -48,7 +48,7 @@ class EvChange:
 
     @property
     def path(self) -> tuple[str, str, int, int]:
-        """Which path of which sender: host, peer, plane and uplink."""
+        """The path and its sender: host, peer, plane and uplink."""
         return self.host, self.peer, self.plane, self.uplink
 
     @property
@@ -194,7 +194,7 @@ def _lines(path: Path) -> Iterator[tuple[bytes, re.Match[bytes] | None]]:
 
 
 def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any], place: tuple[int, int]) -> None:
-    """A line that was parsed, and where it stands: its offset and length. Raises RecordError."""
+    """A line that was parsed, and its place: offset and length. Raises RecordError."""
     try:
         if not isinstance(row.get("host", ""), str):
             raise TypeError("'host'")

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 VERDICT_FILE = "verdict.json"
 COMMAND_LINE = "command line"
-"""The place of an expectation that stands in no file."""
+"""The place of an expectation that is in no file."""
 
 
 def judge(record: RunRecord) -> Verdict:

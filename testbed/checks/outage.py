@@ -26,7 +26,7 @@ from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 @computes("stall")
 def longest_stalls(record: RunRecord, window: Window) -> Sequence[float]:
-    """The longest stall of each QP that sends data, in ns; 0 for one that never stood still for long.
+    """The longest stall of each QP that sends data, in ns; 0 for one without a stall.
 
     A stall belongs to a window around faults if it overlaps one, and then counts whole: what a fault causes may outlast
     it. In windows of times the part inside counts.

@@ -70,7 +70,7 @@ def witnesses(record: RunRecord) -> list[Witness]:
 
 
 def heard_alone(record: RunRecord, witness: Witness) -> RunRecord:
-    """The same run, of which nobody else is heard."""
+    """The same run with the evidence of this witness alone."""
     mapper = record.scenario.mapper or MapperSettings()
     only = mapper.model_copy(update={"evidence": (witness,)})
     return replace(record, scenario=record.scenario.model_copy(update={"mapper": only}))

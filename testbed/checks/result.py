@@ -38,7 +38,7 @@ class CheckResult:
     own. `observed_as`: what is said in place of `observed`, where the number alone would mislead.
 
     `margin`: how far inside the bound, as a share of it (negative: outside); None where the bound is 0 or there is
-    none. `line`: where the expectation stands in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a
+    none. `line`: that of the expectation in `scenario.yaml`, `place`: the same in the user's own file. `hard`: a
     fail that no slow machine can cause (only packets that no endpoint sent). `unbelieved`: what the figures alone say,
     where they are not believed and the status is inconclusive. `late`: it is not known because the machine did
     something late. `worst`: of a check of each host or flow, whose figure this is. `level`: a warning decides nothing.

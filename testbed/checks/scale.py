@@ -14,7 +14,7 @@ MBPS = "Mb/s"
 """The unit in which people see rates, as charts and the live display have them: payload against port rates."""
 GBPS = "Gb/s"
 GBPS_FROM = 10
-"""From so many Gb/s on, rates are those of real ports."""
+"""Gb/s from which on rates are those of real ports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def amount(dimension: Dimension, value: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """So many significant digits, whole numbers whole."""
+    """The value with `digits` significant digits; whole numbers whole."""
     if value == int(value) or abs(value) >= 10 ** (digits - 1):
         return str(round(value))
     return f"{value:.{digits}g}"

@@ -1,6 +1,6 @@
 """Packets that no endpoint sent: where more came than was sent. Pure.
 
-Whoever is root in a node of the fabric can send packets there with the addresses of a host. If they fit a QP in every
+Root's processes in a node of the fabric can send packets there with the addresses of a host. If they fit a QP in every
 field, no endpoint can tell them from those of its peer: only the books can. Those of the fabric, of the port program,
 tell to the packet at which node such packets began. Without them the endpoints' own counts are compared: less may
 arrive than was sent, but never more. They see a forged packet only if it comes in place of none that was lost.

@@ -18,7 +18,7 @@ _MANY_TIMES = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ShownCheck:
-    """What stands in the columns of a table; empty where there is nothing to say."""
+    """The cells of a check's row in a table; empty where there is nothing to say."""
 
     expected: str
     observed: str
@@ -49,7 +49,7 @@ def _numbers(check: CheckResult) -> tuple[str, str]:
 
 
 def margin_words(margin: float) -> str:
-    """In percent of the bound; a small one is not rounded away, and a large one is told as `901 x`: so many times the
+    """In percent of the bound; a small one is not rounded away, and a large one is told as `901 x`, a multiple of the
     bound."""
     percent = 100 * margin
     if abs(margin) >= _MANY_TIMES:

@@ -1,6 +1,6 @@
-"""The counters of all hosts over time, of which a long run has a million: found by host and time, read when asked for.
+"""The counters of all hosts over time (a long run has a million): found by host and time, read when asked for.
 
-A snapshot as every run writes it is not parsed before somebody wants its counters; where it stands is all that is kept.
+A snapshot as every run writes it is not parsed before its counters are wanted; only its place in the file is kept.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Snapshots:
         self._parsed: OrderedDict[int, Snapshot] = OrderedDict()
 
     def places(self, host: str) -> SnapshotPlaces:
-        """Where those of a host stand, to which more can be added."""
+        """The places of a host's snapshots; more can be added."""
         return self._by_host.setdefault(host, SnapshotPlaces())
 
     @property
@@ -92,7 +92,7 @@ class Snapshots:
         return {host: self.at(host, -1) for host in self._by_host}
 
     def thinned(self, apart_ns: float) -> Iterator[Snapshot]:
-        """Of each host the first, then always the first that is so much later, and the last. Raises RecordError."""
+        """Of each host the first, then always the first at least `apart_ns` later, and the last. Raises RecordError."""
         chosen = sorted(place for places in self._by_host.values() for place in _thinned(places, apart_ns))
         if chosen:
             with self._opened() as file:

@@ -15,7 +15,7 @@ from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.usid import PathId
 
 MOST_TOLD = 256
-"""Paths of which a host tells at a time; one with more tells of its peers in turn (hosts/mrc/path_log.py)."""
+"""Paths that a host reports at a time; one with more tells of its peers in turn (hosts/mrc/path_log.py)."""
 HostPath = tuple[str, str, int, int]
 """Host, peer, plane and number, as `EvChange.path`."""
 Retirements = dict[HostPath, tuple[list[int], list[int]]]

@@ -43,7 +43,7 @@ def decode(
 
     Scenarios with `capture` leave such files in pcap/ of their run, with comments, which are shown behind #; tcpdump on
     any port of the fabric makes them too. docs/wireshark.md explains the lines. Exit status: 3 if the file is damaged,
-    else 0; what stands before the damage is shown.
+    else 0; the packets before the damage are shown.
     """
     from mrc_testbed.testbed.wireview.decode import decode as show
     from mrc_testbed.testbed.wireview.decode import dissector_help

@@ -51,7 +51,7 @@ def hunt(
 ) -> None:
     """Look for a schedule of faults under which an expectation fails, in virtual time.
 
-    Each seed draws targets, times and chaos anew. The first schedule that fails is shrunk to the fewest and shortest
+    Each seed draws other targets, times and chaos. The first schedule that fails is shrunk to the fewest and shortest
     faults that still fail, and written as a scenario into the results folder. Exit status: 0 nothing found, 1 found, 2
     bad input, 3 no try could be judged, 130 interrupted. docs/worlds.md has more.
     """

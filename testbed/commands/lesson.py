@@ -252,7 +252,7 @@ def course(
 
 
 def restore(folder: Folder = Path()) -> None:
-    """Begin a lesson anew in the folder where it was started; what was there is kept in it, in kept-UTC."""
+    """Begin a lesson again in the folder where it was started; what was there is kept in it, in kept-UTC."""
     from mrc_testbed.testbed.lessons.work import restore as begin_anew
 
     work, kept = begin_anew(folder)

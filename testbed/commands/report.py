@@ -26,6 +26,6 @@ def report(runs: Runs, out: Out = Path("results")) -> None:
             folder = run_folder(run, out)
             say(make_report(folder))
             warn_of_plugins(folder)
-        except Exception as error:  # nobody knows what may stand in a folder, and the next one is another
+        except Exception as error:  # a folder may hold anything, and the next one is another
             failed.append(errors.show(error))
     raise typer.Exit(failed[0] if failed else 0)

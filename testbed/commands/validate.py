@@ -100,7 +100,7 @@ def _note_plugins(cells: Sequence[Cell]) -> None:
 
 
 def _tell_predictions(cells: Sequence[Cell]) -> None:
-    """Once for cells of which all numbers are the same."""
+    """Once for cells whose numbers are all the same."""
     from mrc_testbed.testbed.report.prediction import prediction_lines
     from mrc_testbed.testbed.scenario import in_brackets
 

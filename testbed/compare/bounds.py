@@ -108,7 +108,7 @@ def bounds_document(found: Iterable[BoundsOf], chance: float) -> dict[str, Any]:
 
 
 def _is_open(check: CheckResult) -> bool:
-    """An expectation, and not a check of every run, of which the run says nothing."""
+    """Whether it is an expectation, not a check of every run, that the run does not decide."""
     return check.status is Status.INCONCLUSIVE and bool(check.place)
 
 

@@ -1,6 +1,6 @@
-"""Runs over several transports, or variants, side by side: a row a group, and for each fault how long it stood still.
+"""Runs over several transports, or variants, side by side: a row a group, and for each fault its longest stall.
 
-Seconds and round trips T stand beside each other. What it would be on a fabric of 13 us is said by the clock that
+Seconds and round trips T are shown side by side. What it would be on a fabric of 13 us is said by the clock that
 decided it: MRC's by T, a baseline's in seconds, because its timers are software's. Pure.
 """
 
@@ -38,7 +38,7 @@ this part of its fault was as long as the fault, and not as long as the transpor
 class StoodStill:
     """The longest stall of a group in a fault, or in the whole run. `ns` None: unknown, for the reason `why`; 0: none
     as long as `least_ns`, from which on endpoints report any. `elsewhere`: on a fabric of 13 us, in words. `died`: the
-    job did in that run, and the stall ended with it. `known`: of so many `runs` that count."""
+    job did in that run, and the stall ended with it. `known`: how many runs count, of `runs`."""
 
     ns: float | None
     rtt_ns: int
@@ -83,7 +83,7 @@ class VariantRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultOutage:
-    """One fault and how long each group stood still in it, in the order of the groups. `lasted_ns`: its longest
+    """One fault and the longest stall of each group in it, in the order of the groups. `lasted_ns`: its longest
     occurrence in all runs, `shortest_ns`: the shortest; None if it was never healed."""
 
     name: str

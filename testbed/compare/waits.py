@@ -1,4 +1,4 @@
-"""What runs say of recovery: how long senders needed to leave a path, and how long QPs stood still, in each occurrence
+"""What runs say of recovery: how long senders needed to leave a path, and how long QPs stalled, in each occurrence
 of a fault."""
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
         found = waits(record, outage)
         longest = max(found, default=0.0)
         least = statistic(found, "p50") if found and what == RECOVERY else longest
-        # A QP may stand still that long without any fault, as while many of a host begin at once.
+        # A QP may stall that long without any fault, as while many of a host begin at once.
         if longest > usual_s and record.base_rtt_ns:
             rtt_s, speed = record.base_rtt_ns / 1e9, record.scenario.speed
             yield _Seen(what, record, outage, FaultWait(least or longest, longest, rtt_s, speed))

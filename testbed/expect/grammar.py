@@ -44,7 +44,7 @@ class OfClean:
 class Expectation:
     """A figure, an operator and a bound. `text` is the author's; `str` gives a canonical form. `bound_column`: where
     the bound begins in `text`. `cells`: variants or transports that it is for, empty: all; `elsewhere`: they are not
-    the cell that it stands in."""
+    the cell that it is in."""
 
     text: str
     figure: Figure

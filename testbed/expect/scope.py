@@ -21,7 +21,7 @@ _EXAMPLES = {
 
 
 class ScopeKind(Enum):
-    """What the name of a scope stands for."""
+    """What the name of a scope means."""
 
     ALL = "all"
     HOST = "host"

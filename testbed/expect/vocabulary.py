@@ -150,7 +150,7 @@ class Metric:
         return self.ranges.get(stat, self.ranges.get(None, usual))
 
     def known_with(self, known: Collection[Known]) -> bool:
-        """Whether a transport of which this is known has such a figure."""
+        """Whether a transport with these known properties has such a figure."""
         return self.needs is None or self.needs in known
 
     def unit_error(self, unit: str) -> str:

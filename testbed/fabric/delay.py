@@ -23,7 +23,7 @@ from mrc_testbed.testbed.fabric.sandbox import network_of, open_of, scratch_netw
 from mrc_testbed.topos.plan import Plan
 
 TICKS = 20
-"""Packets are let go at most so many times in T: each is late by T/20 at most, and some go together."""
+"""Most times in T that packets are let go: each is late by T/20 at most, and some go together."""
 _WHO = "kernel delay"
 _ANSWER_S = 5
 _READ_BYTES = 4096

@@ -169,7 +169,7 @@ def start_nodes(
 ) -> Mininet:
     """A shell for every host and switch of the plan, in namespaces of their own or in those of processes `beside`.
 
-    They end with this process, or with `started`. `addresses`: what names of hosts stand for in commands, where that is
+    They end with this process, or with `started`. `addresses`: what names of hosts mean in commands, where that is
     not their address in the fabric. Raises MissingCapability without mnexec, FabricError.
     """
     log.setLogLevel("critical")

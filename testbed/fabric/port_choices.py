@@ -21,7 +21,7 @@ class PortChoices:
     """The choices of all switches that have any, in the program's memory. Without them switches hash."""
 
     def __init__(self, choices: SharedArray, plan: Plan, looks: Looks) -> None:
-        """Let every switch choose among its next ports, all of which have carrier."""
+        """Let every switch choose among its next ports; all of them have carrier."""
         self._choices = choices
         self._plan = plan
         self._looks = looks

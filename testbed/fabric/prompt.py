@@ -223,7 +223,7 @@ def prompt_on(
     note_asked: NoteAsked = _noted_nowhere,
 ) -> list[Failed]:
     """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
-    `reader`: what `show` asks. `addresses`: what the names of hosts stand for, where that is not their address in the
+    `reader`: what `show` asks. `addresses`: what the names of hosts mean, where that is not their address in the
     fabric. `note_asked`: told how many packets a host has sent to ask switches.
 
     It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with

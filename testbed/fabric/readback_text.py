@@ -1,8 +1,8 @@
 """Routes as `ip -6 route show` prints them, so that a node which holds what it should needs no parser.
 
-A host has a route for each path to each host that it talks to: 1.4 million characters for 96 hosts that all talk, of
-which the JSON is three times as long and takes twenty times as long to compare. Where a line looks different, be it for
-a drift or for another iproute2, the node is read again as JSON, and that decides.
+A host has a route for each path to each host that it talks to: 1.4 million characters for 96 hosts that all talk; the
+JSON of that is three times as long and takes twenty times as long to compare. Where a line looks different, be it for a
+drift or for another iproute2, the node is read again as JSON, and that decides.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Tap:
 
 
 def attach_filter(tap: socket.socket, snap_bytes: int) -> None:
-    """Keep so many bytes of each unicast frame; 0 drops all frames."""
+    """Keep the first `snap_bytes` bytes of each unicast frame; 0 drops all frames."""
     program = b"".join(
         struct.pack("=HBBI", *instruction)
         for instruction in (

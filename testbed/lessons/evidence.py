@@ -24,7 +24,7 @@ from mrc_testbed.testbed.scenario.rules.expect_rules import require_figure
 from mrc_testbed.testbed.scenario.text.keys import key_path
 
 RUN = "RUN"
-"""Stands for the folder of each run in the options of a plan."""
+"""The folder of each run, in the options of a plan."""
 Planner = Callable[[str, Sequence[Path]], Mapping[str, Any]]
 """What `mrc-testbed plan` says with these options, as JSON types; `--measured RUN` is said of each of these folders.
 Raises TestbedError."""
@@ -53,7 +53,7 @@ class CellRun:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Judged anew: what stands in the folder could be somebody else's."""
+        """Judged again: the verdict in the folder could be somebody else's."""
         return judge(self.record)
 
     @property

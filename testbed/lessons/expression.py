@@ -45,7 +45,7 @@ class TermKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionTerm:
-    """What stands in braces. `words`: the cell that it is about."""
+    """The text in braces. `words`: the cell that it is about."""
 
     kind: TermKind
     text: str

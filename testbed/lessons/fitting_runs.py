@@ -1,4 +1,4 @@
-"""Which run folder is a run of which cell: the one whose recorded scenario is the student's own."""
+"""The run folder of each cell: the one whose recorded scenario is the student's own."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _FORMULA = ("=", "+", "-", "@", "\t")
 
 @dataclass(frozen=True, slots=True)
 class GradedWork:
-    """One lesson of one student. `grade` None: it could not be judged as it stands, `reason` says why; `mark` is then
+    """One lesson of one student. `grade` None: it could not be judged as it is, `reason` says why; `mark` is then
     INCONCLUSIVE where the student can do nothing about it, and `of` 0."""
 
     student: str

@@ -50,7 +50,7 @@ class LessonQuestion:
 
     @property
     def file(self) -> str:
-        """The file that the answer is; empty where it stands in answers.yaml."""
+        """The file that the answer is; empty where it is in answers.yaml."""
         return self.kind.file if isinstance(self.kind, FreeText) else ""
 
 

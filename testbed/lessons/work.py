@@ -54,7 +54,7 @@ class Work:
 
     @property
     def answers_file(self) -> Path:
-        """Where the answers stand."""
+        """The file of the answers."""
         return self.folder / ANSWERS_FILE
 
     def scenario_file(self, run: str) -> Path:
@@ -224,7 +224,7 @@ class UnknownLesson(UsageError):
 
 def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
     """The lesson that was started in a folder. `teachers`: folders of lessons that are not shipped, by name; what the
-    student's folder says of the place does not count then: another lesson could stand there. Raises UsageError for any
+    student's folder says of the place does not count then: it could name another lesson. Raises UsageError for any
     other, and for another version of a lesson."""
     marker = _Marker.read(folder)
     own_plain(folder / RUNS)
@@ -274,7 +274,7 @@ def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
 
 
 def restore(folder: Path) -> tuple[Work, Path]:
-    """Begin anew, and keep what was handed out before in a folder of its own. Raises UsageError, ScenarioError."""
+    """Begin again, and keep what was handed out before in a folder of its own. Raises UsageError, ScenarioError."""
     marker = _Marker.read(folder)
     lesson = marker.lesson()
     kept = _new_folder(folder)

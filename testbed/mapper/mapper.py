@@ -66,7 +66,7 @@ class MapChange:
 
 @dataclass(slots=True)
 class _Accused:
-    """An accusation that stands. `lost`, `arrived`: packets that crossed it until its last loss; `since`: those that
+    """An accusation that holds. `lost`, `arrived`: packets that crossed it until its last loss; `since`: those that
     arrived later. `well`: how strongly these speak against it, as a logarithm."""
 
     suspect: Suspect
@@ -133,7 +133,7 @@ class PathMapper:
 
     @property
     def accused(self) -> Sequence[MapChange]:
-        """The accusations that stand, the oldest first, each with its losses so far."""
+        """The accusations that hold, the oldest first, each with its losses so far."""
         return [
             replace(one.change, loss=one.loss, last_ns=max(one.until_ns, one.change.last_ns))
             for one in self._accused.values()
@@ -172,7 +172,7 @@ class PathMapper:
             self._silent[host] = self._silent.get(host, 0) + 1 if silent else 0
         return {host for host in sent if 0 < self._silent[host] < STALLED}
 
-    # --- accusations that stand ---
+    # --- accusations that hold ---
 
     def _clear(self, now_ns: int, rows: Sequence[Observation]) -> list[MapChange]:
         """Let packets speak of the accused."""

@@ -55,7 +55,7 @@ def is_ours(plan: Plan, words: Sequence[str]) -> bool:
 
 
 def read(plan: Plan, words: Sequence[str]) -> Trace | Ping:
-    """A command of which `is_ours` is true. Raises UsageError."""
+    """The command in `words`, for which `is_ours` is true. Raises UsageError."""
     source, verb = plan.host_by_name[words[0]], words[1]
     each, rest = _count(list(words[2:]), verb)
     if not 1 <= len(rest) <= 2:

@@ -71,6 +71,6 @@ def _text(name: str) -> Markup:
 
 
 def _as_json(data: Any) -> Markup:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot end the script element around it."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))

@@ -37,7 +37,7 @@ def annotate(events: Sequence[LinkEvent], times_ns: Sequence[int], start_ns: int
 
 
 def moment(since_ns: int, speed: int) -> str:
-    """A time from the start of the workload in words. `speed`: of a run that is so many times faster than written."""
+    """A time from the start of the workload in words. `speed`: how many times faster than written the run was."""
     return f"{since_ns / 1e9:.4f} s" if speed == 1 else f"{since_ns / 1e6:.6f} ms"
 
 

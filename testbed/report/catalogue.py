@@ -40,7 +40,7 @@ def catalogue_entry(name: str, group: str, scenario: Scenario) -> CatalogueEntry
 
 
 def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
-    """Print them on standard output; neighbours of a group stand together."""
+    """Print them on standard output; those of a group follow each other."""
     from mrc_testbed.testbed.report.console import open_console
 
     console = open_console()

@@ -94,7 +94,7 @@ def pack_table(cases: Sequence[Case]) -> Table:
 
 
 def _lines(row: PackRow) -> dict[str, tuple[str, ...]]:
-    """What stands in a row below each heading but for the verdict."""
+    """The cells of a row below each heading, without the verdict."""
     values = ((row.figure,), (row.reports,), row.observed, (row.time,))
     return dict(zip((*COLUMNS[:3], COLUMNS[4]), values, strict=True)) | {BOUND: row.bounds}
 

@@ -21,7 +21,7 @@ from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.units import plural, rate_text, time_text
 
 MESSAGE_SIZES = 3
-"""Messages of so many sizes are shown: of one packet, and those of the flows."""
+"""Sizes of messages that are shown: of one packet, and those of the flows."""
 _COLUMN = 12
 _COUNTS = ("no", "one", "two", "three", "four", "five")
 

@@ -115,7 +115,7 @@ def _reason(document: dict[str, Any]) -> str:
 
 
 def _without_folder(error: Exception, folder: Path) -> str:
-    """The folder stands beside it."""
+    """The folder is shown beside it."""
     return str(error).replace(f"{folder}{os.sep}", "")
 
 

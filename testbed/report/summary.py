@@ -134,7 +134,7 @@ def _check_cells(check: CheckResult, judged: bool) -> tuple[Text, Text, str, str
 
 
 def _faults(record: RunRecord) -> Table:
-    """What each fault did; of a transport without paths to leave, how long it stood still."""
+    """What each fault did; of a transport without paths to leave, its longest stall."""
     paths = record.scenario.transport.has_paths
     back = {} if paths else {row.name: row.goodput_back for row in healing_rows(record)}
     table = _table()

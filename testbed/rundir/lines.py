@@ -1,4 +1,4 @@
-"""The lines of history.jsonl, events.jsonl and map.jsonl: their keys stand here, and nowhere else in the code.
+"""The lines of history.jsonl, events.jsonl and map.jsonl: their keys are written here, and nowhere else in the code.
 
 The recorder takes these keys alone, and the pandas frames have them as columns. A line has those that it needs; what
 the type of a column says with `?` may be missing, a text is empty then. docs/results.md says what they mean.

@@ -65,7 +65,7 @@ def _opened(path: Path) -> int:
 
 
 def _is_there(path: Path, file: int) -> bool:
-    """The open file still has this name: whoever held the lock may have taken it away before this one got it."""
+    """The open file still has this name: the last holder of the lock may have removed it before this one got it."""
     if sys.platform == "win32":  # where names of open files stay
         return True
     try:

@@ -64,7 +64,7 @@ class Table:
 
     @property
     def dtypes(self) -> dict[str, str]:
-        """The columns of the frame in order, with their pandas dtypes: seconds stand before their nanoseconds."""
+        """The columns of the frame in order, with their pandas dtypes: seconds come before their nanoseconds."""
         found = {}
         for column in self.columns:
             if column.in_seconds:

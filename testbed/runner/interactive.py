@@ -143,7 +143,7 @@ class InteractiveFaults:
         )
 
     def _refuse_twice(self, target: str, wanted: Occurrence) -> None:
-        """Refuses a fault that is already in effect, whoever caused it."""
+        """Refuses a fault that is already in effect, by hand or by the scenario."""
         stands = next(
             (occurrence for occurrence in self._injector.broken.values() if _in_the_way(occurrence, wanted, target)),
             None,

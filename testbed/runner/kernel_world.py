@@ -32,7 +32,7 @@ from mrc_testbed.topos.plan import Plan
 
 
 class KernelWorld:
-    """Inside the sandbox. `found`: the capabilities of this machine, of which `options` are chosen."""
+    """Inside the sandbox. `found`: the capabilities of this machine; `options` are chosen among them."""
 
     def __init__(self, found: Sequence[Capability], options: FabricOptions) -> None:
         self.loop: Loop = RealTimeLoop()

@@ -30,7 +30,7 @@ class Loop(Protocol):
         """Call `action` periodically; a late call does not shift later ones, missed calls are skipped."""
 
     def aside(self, after_ns: int, action: Callable[[], None]) -> None:
-        """Call `action` once, after so much time of those who watch the run. It must not change the run."""
+        """Call `action` once, after `after_ns` on the clock of those who watch the run. It must not change the run."""
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
         """Run until `done()` or the deadline; True if done. Exceptions of actions propagate."""

@@ -1,6 +1,6 @@
 """The address of a scheduler, and whether it is safe to talk to it.
 
-A scheduler of Dask runs what it is sent, on workers that are root: whoever can reach it owns them all.
+A scheduler of Dask runs what it is sent, on workers that are root: everybody who can reach it owns them all.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callab
             stderr=subprocess.STDOUT,
             env={**os.environ, TRUST: "1"},  # its plugins are copies; who runs a sweep has asked for them
             pass_fds=[own.lock] if os.name == "posix" else [],  # it may outlive this process for its tear-down
-            start_new_session=True,  # Ctrl-C is for whoever started the sweep, who tells all cells
+            start_new_session=True,  # Ctrl-C is for the process that started the sweep, which tells all cells
         )
     try:
         while True:

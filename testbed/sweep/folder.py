@@ -78,7 +78,7 @@ class SweepCell:
 
     @property
     def on_kernel(self) -> bool:
-        """It builds a fabric, of which a machine carries one at a time."""
+        """It builds a fabric; a machine carries one at a time."""
         return self.world == WorldKind.KERNEL
 
 
@@ -180,7 +180,7 @@ class SweepFolder:
         return found
 
     def believed(self, cell: SweepCell) -> CellTry | None:
-        """Its first conclusive try: of several, whoever ran them, always the same one."""
+        """Its first conclusive try: always the same one of several, on any machine."""
         return next((one for one in self.tries(cell) if one.believed), None)
 
     def open_cells(self) -> list[SweepCell]:

@@ -77,7 +77,7 @@ class Gathered:
 
 def gather(path: Path, more: Sequence[Path], mixed: bool = False) -> Gathered:
     """Bring the tries of other folders of the same sweep into `path`, and read all. `mixed`: cells of other sweeps and
-    of several versions stand side by side, as asked for, and stay where they are.
+    of several versions are shown side by side, as asked for, and stay where they are.
 
     Raises UsageError where they would not be comparable; then nothing was written.
     """
@@ -105,7 +105,7 @@ def _version(home: SweepFolder, one: CellTry | None) -> str:
 
 
 def _is_kin(folder: SweepFolder, part: GatheredCell, one: CellTry | None) -> bool:
-    """It may stand among the tries of the folder. The id of a cell says nothing of the version."""
+    """It may be among the tries of the folder. The id of a cell says nothing of the version."""
     return part.cell.id in folder.by_id and _version(part.home, one) == version_words(folder.about)
 
 

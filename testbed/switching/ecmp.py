@@ -4,7 +4,7 @@ Packets that list their switches are hashed by outer addresses and flow label, w
 
 With hash policy 1 the kernel hashes addresses, protocol and ports, but takes a hash that the packet already carries
 from its sender's socket, where it has one. The port program clears that hash, as a switch sees what is on the wire.
-Policy 3 reads the packet in any case and can add the flow label, which Linux TCP draws anew at each timeout; but what
+Policy 3 reads the packet in any case and can add the flow label, which Linux TCP draws again at each timeout; but what
 `ip route get` says is true of policy 1 alone (docs/decisions/0066-hashing-by-the-kernel.md).
 """
 

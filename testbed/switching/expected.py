@@ -43,7 +43,7 @@ class Expected:
         return rates
 
     def devices_without(self, what: str, node: str) -> set[str]:
-        """Ports of a node of which this property is not compared."""
+        """Ports of a node whose property `what` is not compared."""
         return {port.name for port, changed in self.unplanned if changed == what and port.node == node}
 
     def lost_links(self) -> set[str]:

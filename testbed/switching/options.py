@@ -93,7 +93,7 @@ class FabricOptions:
         return self.switch_ports == "port program"
 
     def one_way_delay_ns(self, shape: Shape) -> int:
-        """One-way delay of a packet, whoever makes it."""
+        """One-way delay of a packet, by the endpoint or by the kernel."""
         return 0 if self.delay == "none" else shape.rtt_ns // 2
 
 

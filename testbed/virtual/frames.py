@@ -65,7 +65,7 @@ class Frames:
         return (above + packet.data[: max(0, most_bytes - len(above))])[:most_bytes]
 
     def _headers(self, port: Port, way: VirtualWay, switches: int) -> _Headers:
-        """Of a way's packets that have passed so many switches."""
+        """Headers of a way's packets that have passed this number of switches."""
         ethernet = _ETHERNET.pack(_mac(port.peer.interface), _mac(port.interface), _ETHERTYPE_IPV6)
         left = _HOPS - switches
         if self._plan.by_usid:
@@ -76,7 +76,7 @@ class Frames:
         return _Headers(ethernet, _rest(_NEXT_UDP, left, source, destination), b"")
 
     def _tunnelled(self, way: VirtualWay, switches: int) -> tuple[str, str, str]:
-        """Source, outer and inner destination of a packet that has passed so many switches."""
+        """Source, outer and inner destination of a packet that has passed this number of switches."""
         source, destination = self._plan.hosts[way.source], self._plan.hosts[way.destination]
         if _is_probe(way):
             passed = [port.peer.interface.node for port in way.ports[switches:-1]]

@@ -145,7 +145,7 @@ class _Probes:
 
 
 class _VirtualWiring:
-    """What carries the packets of one host. A host has one network interface, whoever asks for it."""
+    """What carries the packets of one host. A host has one network interface; all that ask for one get it."""
 
     def __init__(self, nic: Nic, inbox: _Inbox, carrier: _Carrier, probes: _Probes) -> None:
         self._nic, self._inbox, self._carrier, self._probes = nic, inbox, carrier, probes

@@ -1,7 +1,7 @@
 """How late the turns of a virtual host are: as late as those of a daemon on a machine that keeps time.
 
 Without it, hosts whose timers are exact go in lock step, as no hosts do, and packets of many meet at one nanosecond.
-What it stands for was measured on two cores (docs/worlds.md, "Late turns"): half of all turns are later than the
+What it models was measured on two cores (docs/worlds.md, "Late turns"): half of all turns are later than the
 median, one in six later than 2.7 medians, one in a hundred later than 10, none later than 23.
 """
 
@@ -20,7 +20,7 @@ _HALF_ROOT = 181
 
 
 def usual_lateness_ns(rtt_ns: int, speed: int) -> int:
-    """The median of turns where nobody says another, at this T and so many times faster than written."""
+    """Default median lateness of turns, for this T and scale factor."""
     usual_ns = USUAL_NS // speed
     return min(usual_ns, rtt_ns // LEAST_SHARE_OF_T) if rtt_ns else usual_ns
 

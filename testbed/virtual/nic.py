@@ -14,8 +14,8 @@ from mrc_testbed.topos.shape import WIRE_BYTES
 
 _QUEUE_BYTES = NIC_QUEUE_PACKETS * WIRE_BYTES
 KNOWN_WAYS = 4096
-"""A host remembers so many ways, 1 MB of them, and then begins anew: those to 32 peers over 8 planes of 16 uplinks. One
-that talks to hundreds would keep ten times as many, most of which it uses once or twice."""
+"""Most ways that a host remembers, 1 MB, before it forgets all of them: those to 32 peers over 8 planes of 16 uplinks.
+One that talks to hundreds would keep ten times as many, and use most of them once or twice."""
 
 
 class Nic:

@@ -1,6 +1,6 @@
 """Packets on their way through the virtual network, and what ports see of them.
 
-A packet is the UDP payload that a host sent. The headers below are counted in its size, and what they would say stands
+A packet is the UDP payload that a host sent. The headers below are counted in its size, and what they would say is
 beside it; they are not made. The rules by which ports read a packet are those of bpf/mrc_packets.h and plain_packets.h.
 """
 
@@ -87,7 +87,7 @@ class Headers(Protocol):
         """How much of the UDP payload trimming leaves; 0 if the packet cannot be trimmed."""
 
     def payload(self, packet: VirtualPacket) -> range:
-        """The bytes of the UDP payload that may be corrupted: those of which only the ICRC can tell."""
+        """The bytes of the UDP payload that may be corrupted: those that only the ICRC protects."""
 
 
 class _Trimmable:

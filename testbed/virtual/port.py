@@ -28,14 +28,14 @@ from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 
 BYTES_AT = CLASSES * VERDICTS
-"""Where in a row of counts the bytes stand."""
+"""Where the bytes begin in a row of counts."""
 _NS_BITS = 8 * 10**9
 
 Deliver = Callable[[int, bytes, int, int, int, int], None]
 """Takes what has arrived at a host: time, UDP payload, number of the sending host, flow label, source port, traffic
 class."""
 Choose = Callable[[VirtualPacket], Sequence["Port"]]
-"""All ports of a packet that stands in a switch which chooses them; empty without a way."""
+"""All ports of a packet in a switch which chooses them; empty without a way."""
 
 See = Callable[["Port", VirtualPacket, int], None]
 """Sees a packet leave by a port, and when."""

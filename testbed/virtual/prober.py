@@ -100,7 +100,7 @@ class VirtualProber(HopProber):
             ports[0].offer(packet, self._scheduler.now_ns)
 
     def _at_switch(self, flight: _Flight, packet: VirtualPacket) -> Sequence[Port]:
-        """The ports of a packet that stands in a switch: onward, or back with an answer."""
+        """The ports of a packet in a switch: onward, or back with an answer."""
         if flight.said is not None:  # an answer that went astray
             return ()
         probe, at = flight.probe, packet.ports[-1].peer.interface.node

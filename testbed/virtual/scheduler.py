@@ -11,7 +11,7 @@ _Due = tuple[int, int, Callable[..., None], tuple[Any, ...]]
 
 
 class Scheduler:
-    """Time stands still while an action runs, and jumps to that of the next one after it."""
+    """Time does not pass while an action runs; it jumps to that of the next one after it."""
 
     def __init__(self, now_ns: int = 0) -> None:
         self.now_ns = now_ns

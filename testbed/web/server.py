@@ -1,6 +1,6 @@
 """The HTTP server: GET from this machine by name, POST only with the token.
 
-The token stands in the address that the command prints, behind its `#`, so that it is in no request but those that
+The token is in the address that the command prints, behind its `#`, so that it is in no request but those that
 need it, and another user of this machine cannot read it from the page. A page of another site can make a browser send
 requests here. It knows no token, cannot send JSON without a CORS preflight (never granted), and requests by another
 name for this machine (DNS rebinding) are refused by the Host header.

@@ -15,7 +15,7 @@ from mrc_testbed.testbed.wireview.stream import ByteStream, Damage
 
 class CaptureReader:
     """A capture file that can be iterated once; afterwards `damage` names what was wrong with it and where, or is
-    empty. What stands before the damage is read.
+    empty. The packets before the damage are read.
 
     `comment`: the comment of the file itself.
     """

@@ -79,7 +79,7 @@ class PcapngReader:
         return self._comments(body[_SECTION_BYTES:])
 
     def _body(self, size: bytes, begun: bytes) -> bytes:
-        """What stands between the two lengths of a block, of which `begun` was read."""
+        """What is between the two lengths of a block; `begun` was read already."""
         (length,) = struct.unpack(f"{self._order}I", size)
         if length % 4 or length < _FRAME_BYTES + len(begun):
             raise self._damage(f"it says that it is {length} bytes long, which no block is")

@@ -1,7 +1,7 @@
 """A packet of the RoCE-like transport as named values, parsed by `hosts/rc/wire.py`.
 
 Nothing in it says which recovery its hosts use, so a RETH that selective recovery puts into the middle of a message is
-counted as payload here, as in every other reader of RoCE. It stands before the immediate, which is left out where a
+counted as payload here, as in every other reader of RoCE. It comes before the immediate, which is left out where a
 packet may have one.
 """
 

@@ -29,19 +29,19 @@ def eager(shape: Shape) -> EagerShape:
 
 
 def wire_ns(shape: Shape, size_bytes: int) -> float:
-    """How long all ports of a host together are busy with so many bytes of payload."""
+    """How long all ports of a host together are busy with `size_bytes` bytes of payload."""
     return port_ns(shape, _wire_bytes(shape, size_bytes)) / shape.planes
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
-    """One-way delay of a packet with so many bytes of payload, at most a full one, on the longest way of the fabric.
+    """One-way delay of a packet with `size_bytes` of payload, at most a full one, on the longest way of the fabric.
     Store-and-forward: on each link a packet is sent whole before the next one."""
     wire_bytes = min(_wire_bytes(shape, size_bytes), shape.wire_bytes)
     return shape.rtt_ns / 2 + (shape.family.span(shape.family.farthest) - 1) * port_ns(shape, wire_bytes)
 
 
 def transfer_ns(shape: Shape, size_bytes: int) -> int:
-    """From posting so many bytes to their arrival: serialisation on all planes, half a T, store-and-forward."""
+    """From posting `size_bytes` bytes to their arrival: serialisation on all planes, half a T, store-and-forward."""
     return round(wire_ns(shape, size_bytes) + delay_ns(shape, size_bytes))
 
 
@@ -83,7 +83,7 @@ def earliest_completion_ns(shape: Shape, size_bytes: int, links: float, answer_b
 
 
 def port_ns(shape: Shape, wire_bytes: int) -> float:
-    """How long one port takes to send so many bytes."""
+    """How long one port takes to send `wire_bytes` bytes."""
     return wire_bytes * 8e9 / shape.port_rate_bps
 
 

@@ -1,4 +1,4 @@
-"""One try: a run in virtual time of which only the verdict is wanted."""
+"""One try: a run in virtual time for its verdict alone."""
 
 from __future__ import annotations
 

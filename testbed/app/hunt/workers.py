@@ -74,7 +74,7 @@ class _Worker:
 
 
 class HuntWorkers(Protocol):
-    """Whoever makes tries: a context manager, and what of it a hunt uses."""
+    """What makes tries: a context manager, with what a hunt uses of it."""
 
     def __enter__(self) -> HuntWorkers:
         """Raises TestbedError where there are none."""

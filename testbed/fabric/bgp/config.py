@@ -1,6 +1,6 @@
 """Plan -> what FRR's daemons read, and the script that starts them on a switch. Pure.
 
-Of which autonomous system each switch is, `systems.py` says. Sessions are between the addresses of a link, over which a
+`systems.py` gives the autonomous system of each switch. Sessions are between the addresses of a link, over which a
 T0 announces its hosts; or each switch its uSID, where senders choose paths.
 """
 

@@ -43,7 +43,7 @@ class BgpDaemons:
         running.wait()
 
     def freeze(self) -> None:
-        """Let all stand still, for good: none says anything more, and none changes a route."""
+        """Stop all for good, without an exit: none sends anything more, and none changes a route."""
         for running in self._running.values():
             os.killpg(running.pid, signal.SIGSTOP)
 

@@ -20,7 +20,7 @@ _NUMBERS = re.compile(r"(?<![\w.])(-?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d
 
 @dataclass(frozen=True, slots=True)
 class FreeText:
-    """A text of some words. `file`: it is a file of its own, else it stands in answers.yaml. What it says is for a
+    """A text of some words. `file`: it is a file of its own, else it is in answers.yaml. What it says is for a
     person to judge; that it is there, its headings and its figures are judged here."""
 
     word: ClassVar[str] = "text"

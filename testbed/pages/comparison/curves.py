@@ -13,7 +13,7 @@ from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
 from mrc_testbed.testbed.compare.runs import ComparedRun
 
 MOST_LINES = 8
-"""More cannot be told apart; then one run stands for each group."""
+"""More cannot be told apart; then one run of each group is drawn."""
 _COLOURS = 7
 _DASHES = ("", "6 3", "2 3")
 _GRAIN_NS = 100_000_000

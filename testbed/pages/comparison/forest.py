@@ -17,7 +17,7 @@ _MARKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True)
 class AxisMark:
-    """A number on the axis, and where it stands in per cent. `inner`: a narrow screen has no room for it."""
+    """A number on the axis, and its place in per cent. `inner`: a narrow screen has no room for it."""
 
     text: str
     at: float

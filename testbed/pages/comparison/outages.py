@@ -1,4 +1,4 @@
-"""How long each group stood still in each fault, as bars on one logarithmic axis of seconds. Pure."""
+"""The longest stall of each group in each fault, as bars on one logarithmic axis of seconds. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_FAULTS = 12
 """More are in compare.json alone."""
 _MARKS = (1, 2, 5)
 _FEW_DECADES = 1.3
-"""Up to so many decades there is room for marks between the powers of ten."""
+"""Most decades that leave room for marks between the powers of ten."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,5 +83,5 @@ def grade_content(grade: Grade) -> dict[str, Any]:
 
 
 def refusal_content(lines: Sequence[str]) -> dict[str, Any]:
-    """In place of a grade: what cannot be judged as it stands."""
+    """In place of a grade: what cannot be judged as it is."""
     return {"verdict": "", "line": "", "parts": [], "notes": [], "error": "\n".join(lines)}

@@ -30,7 +30,7 @@ class Clock:
         return "s" if self.speed < _FAST else "us"
 
     def read(self, t_ns: float, digits: int) -> str:
-        """A time in that unit, with so many digits behind the point."""
+        """A time in that unit, with `digits` digits behind the point."""
         return f"{self.at(t_ns) * (1 if self.speed < _FAST else 1e6):.{digits}f}"
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 MOST_VALUES = 1200
 """Values of a line: more than a wide page has pixels for."""
 MOST_FINE = 1200
-"""And so many more where something broke."""
+"""Further values where something broke."""
 _DIGITS = 4
 
 Values = Sequence[float | None]
@@ -25,8 +25,8 @@ def group_size(count: int, most: int = MOST_VALUES) -> int:
 
 
 def groups(count: int, fine: Iterable[range] = (), most: int = MOST_VALUES, most_fine: int = MOST_FINE) -> list[int]:
-    """Where groups of values begin, and `count`: all as large as `group_size` says, but for those in `fine`, of which
-    each value stands alone. Of `fine` as many as have `most_fine` values, the first first."""
+    """Where groups of values begin, and `count`: all as large as `group_size` says, but for those in `fine`, where
+    each value is a group. Of `fine` the first ones, up to `most_fine` values."""
     begins = set(range(0, count, group_size(count, most)))
     for stretch in fine if len(begins) < count else ():
         inside = range(max(stretch.start, 0), min(stretch.stop, count))
@@ -38,7 +38,7 @@ def groups(count: int, fine: Iterable[range] = (), most: int = MOST_VALUES, most
 
 
 def downsampled(values: Values, ends: Sequence[int]) -> dict[str, Any]:
-    """`v`, and where several values become one `lo` and `hi`. A group of which nothing is known is None."""
+    """`v`, and where several values become one `lo` and `hi`. A group without a known value is None."""
     if len(ends) > len(values):
         return {"v": [_or_none(value, rounded) for value in values]}
     known = [[value for value in values[begin:end] if value is not None] for begin, end in pairwise(ends)]

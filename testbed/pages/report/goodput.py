@@ -28,7 +28,7 @@ BEFORE_NS = 500_000_000
 AFTER_NS = 2_500_000_000
 """So long before and after something broke or was mended each value is shown by itself, however long the run was."""
 MOST_LINES = 16
-"""So many lines can still be told apart; of more, the median and what lies between least and most is shown."""
+"""Most lines that can still be told apart; of more, the median and the range from least to most are shown."""
 _LIMIT_IN_SIGHT = 0.5
 """A line rate is drawn where the highest value comes to this share of it; else it would press all lines flat."""
 FROM_FLOWS = "delivered in order to the receiving programs, from flows.csv"

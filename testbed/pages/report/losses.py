@@ -21,7 +21,7 @@ LEAST_GRAIN_S = 0.2
 MOST_BINS = 600
 MOST_ROWS = 16
 FINER = 2
-"""So many readings of a counter that only grows are enough for a bin."""
+"""Readings of a growing counter that are enough for a bin."""
 FROM_HOSTS = "events.jsonl, counters of the endpoints"
 FROM_PORTS = "ports.csv"
 FROM_TOTALS = "counters.json: totals only, this folder has no ports.csv"
@@ -63,7 +63,7 @@ PORT_KINDS = (
 
 def losses(record: RunRecord, samples: PortSamples, clock: Clock) -> dict[str, Any]:
     """`grain` in s; `groups`: title, source, rows; of a row its label, its total and `bins`: [number, count] where
-    there was anything. Kinds of which nothing was counted are in `none`; `untimed`: of switch ports only totals are
+    there was anything. Kinds with a count of 0 are in `none`; `untimed`: of switch ports only totals are
     known, in a folder without ports.csv."""
     grain_s = grain_of(clock)
     put = _Binner(clock, grain_s)

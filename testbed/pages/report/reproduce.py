@@ -20,7 +20,7 @@ _OWN = frozenset({"report.html", "report.html.part", "owner.json", "owner.lock"}
 
 
 def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
-    """What the run stood on, name and text."""
+    """The machine and the versions of the run, name and text."""
     known = [(_NAMES.get(key, key), str(record.environment[key])) for key in _MACHINE if record.environment.get(key)]
     captured = capture_line(record.folder)
     rootless = facts.rootless_line(record)

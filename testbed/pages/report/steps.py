@@ -29,8 +29,8 @@ Pair = tuple[str, str]
 
 def step_charts(record: RunRecord, clock: Clock) -> list[dict[str, Any]]:
     """A chart for each job that finished a step. `job`: its name, empty where it is the only one; by step its `number`,
-    `t`, `s` (when it ended and how long it took, in s) and `last` (who ended last). `of`: each stands for so many
-    steps, of which it is the slowest."""
+    `t`, `s` (when it ended and how long it took, in s) and `last` (who ended last). `of`: each is the slowest of this
+    number of steps."""
     several = len(record.scenario.jobs) > 1
     return [
         {"job": job if several else "", **_chart(record, clock, job, steps)}
@@ -156,7 +156,7 @@ def _fault_words(record: RunRecord, step: JobStep) -> str:
 
 
 def _retired_words(record: RunRecord, step: JobStep) -> str:
-    """How many EVs were given up in it because of which fault, and the links that their paths share with it; nothing
+    """How many EVs were retired in it, by fault, and the links that their paths share with it; nothing
     of hosts that have none."""
     if not record.scenario.transport.has_paths:
         return ""

@@ -27,7 +27,7 @@ from mrc_testbed.topos.units import plural
 
 
 def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
-    """`why`: what stands against a pass, empty for one; `hint`: what to try; `asked`, `setup`, `happened`, `fidelity`:
+    """`why`: what prevents a pass, empty for one; `hint`: what to try; `asked`, `setup`, `happened`, `fidelity`:
     a sentence each."""
     return {
         "why": _why(verdict),
@@ -189,7 +189,7 @@ def _port_moves(moves: Sequence[QpPortMove]) -> str:
 
 
 def _stalls(record: RunRecord) -> str:
-    """How long a QP stood still, whatever its transport does about it."""
+    """The longest stall of a QP; each transport reacts in its own way."""
     longest = evaluate_figure(record, parse_figure("stall.p100"), "ns").value
     if longest is None:
         return "whether a QP stood still is not known"
@@ -239,5 +239,5 @@ SIGNS = {
     Status.MEASURED: "\u2022",
     Status.DIED: "\u2020",
 }
-"""Beside the words, for whoever cannot tell the colours."""
+"""Beside the words, for readers who cannot tell the colours."""
 CSS_CLASSES = {status: "na" if status is Status.NOT_APPLICABLE else status.value for status in Status}

@@ -40,7 +40,7 @@ def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:
     """`groups`: each a title, rows, and what its B means; of a row its label, first state, and times (s) and states
     after it.
 
-    Only paths that ever left GOOD have a row, and QPs that ever stood still. `all`: how many paths there are, None for
+    Only paths that ever left GOOD have a row, and QPs that ever stalled. `all`: how many paths there are, None for
     a transport that has none to choose; `named`: what a path's row names behind the hosts; `mapped`, `ports`, `stalls`:
     how many of the rows are those of parts that the mapper accused, of NIC ports and of QPs. `left_out`: rows that were
     too many.
@@ -115,7 +115,7 @@ def _named(record: RunRecord) -> str:
 
 
 def _timeline(label: str, changes: Sequence[EvChange], rests: PathRests, clock: Clock) -> Timeline:
-    """Of one path; most have nothing but rests, of which a long run has thousands."""
+    """Of one path; most have nothing but rests, and a long run has thousands of those."""
     states = rests.states.decode()
     if not changes:
         return Timeline(label, _BEFORE[states[0]], array("d", map(clock.at, rests.times_ns)), states)
@@ -138,7 +138,7 @@ def _port_timelines(changes: Iterable[PortChange], clock: Clock) -> list[Timelin
 
 
 def _stall_timelines(record: RunRecord, clock: Clock) -> list[Timeline]:
-    """Those that stood still longest first."""
+    """Those with the longest stall first."""
     rows: dict[tuple[str, str, str], list[Interval]] = {}
     try:
         for stall in stalls(record):

@@ -21,7 +21,7 @@ _FIRST_GRAIN_S, _GRAINS = 0.05, 9
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A row: `first` is its state before the first of its changes, of which each has a time (s) and a letter of
+    """A row: `first` is its state before the first of its changes; each change has a time (s) and a letter of
     `states`."""
 
     label: str
@@ -34,7 +34,7 @@ Groups = dict[str, list[Timeline]]
 
 
 def bounded(groups: Groups, most: int = MOST_CHANGES, speed: int = 1) -> tuple[Groups, float, int]:
-    """At most so many changes: short stays in use and at rest that follow each other become one, MIXED; then, if it
+    """At most `most` changes: short stays in use and at rest that follow each other become one, MIXED; then, if it
     must be, the rows with most changes are left out. Returns the groups, what a short stay was in s (0: nothing was
     merged), and how many rows are left out."""
     grain_s = _grain(groups, _size(groups) - most, speed)
@@ -54,7 +54,7 @@ def _size(groups: Mapping[str, Sequence[Timeline]]) -> int:
 
 
 def _grain(groups: Groups, too_many: int, speed: int) -> float:
-    """The least of some grains that takes away so many changes, or the longest; 0 if there are not too many."""
+    """The least of some grains that takes away `too_many` changes, or the longest; 0 if there are not too many."""
     if too_many <= 0:
         return 0.0
     grains: list[float] = [_FIRST_GRAIN_S / speed * (1 << turn) for turn in range(_GRAINS)]

@@ -3,7 +3,7 @@
 Failures of one effect are one stream, exponential from one to the next, whichever part they are of. Restarts: arrays of
 times between them, and what a job keeps of each. Ports: arrays of failures and repairs, merged to the time in which any
 port is down. Stalls: millions of flaps in a campaign, so only their number is drawn, and how many at most come in one
-go: flaps that come while the job still stands make it stand longer (a queue with a fixed time of service, whose busy
+go: flaps that come during a stall make it longer (a queue with a fixed time of service, whose busy
 periods have Borel's distribution).
 """
 
@@ -159,7 +159,7 @@ def _rows(events: float, campaigns: int) -> Iterator[int]:
 
 
 def _columns(expected: float) -> int:
-    """Enough for nearly all campaigns with so many events on average."""
+    """Enough for nearly all campaigns with `expected` events on average."""
     return int(expected + 8 * expected**0.5 + 20)
 
 
@@ -174,14 +174,14 @@ def _arrivals(rate: float, start: float, end: float, rows: int, chance: np.rando
 
 
 def _longest_of(recovery: PathRecovery, stalls: npt.NDArray[np.int64], span: float, luck: Floats) -> Floats:
-    """The same where stalls may end the job: it stands until the NICs give up."""
+    """The same where stalls may end the job: it waits until the NICs give up."""
     if recovery.ends_job:
         return np.where(stalls > 0, recovery.patience[1], 0.0)
     return _longest(stalls, recovery.stall.value, span, luck)
 
 
 def _longest(stalls: npt.NDArray[np.int64], stall: float, span: float, luck: Floats) -> Floats:
-    """The longest time that each job stood, in s. `luck`: in [0, 1), how long it is among what it could be."""
+    """The longest stall of each job, in s. `luck`: in [0, 1), how long it is among what it could be."""
     load = float(stalls.mean()) * stall / span
     if load >= 1:
         return np.full(len(stalls), span)

@@ -25,13 +25,13 @@ _EDGE = ("nic_link", "alone", "t0")
 @dataclass(frozen=True, slots=True)
 class Failures:
     """What fails how often and what it costs. `numbers`: by the names of `Inputs`; each is worse when it grows.
-    `flaps_gpus`: in how many GPUs so many flaps are."""
+    `flaps_gpus`: the number of GPUs that the flaps were counted in."""
 
     numbers: Mapping[str, MarkedNumber]
     flaps_gpus: int = FLAPS_GPUS
 
     def with_flaps(self, flaps: MarkedNumber, gpus: int) -> Failures:
-        """With so many flaps a minute in a job of `gpus` GPUs."""
+        """With `flaps` flaps a minute in a job of `gpus` GPUs."""
         return replace(self, numbers={**self.numbers, "flaps": flaps}, flaps_gpus=gpus)
 
 
@@ -111,7 +111,7 @@ class PlannedJob:
         return _EDGE if self.clos.planes == 1 else ("nic_transceiver",)
 
     def flap_loss(self, recovery: PathRecovery) -> MarkedNumber:
-        """What flaps alone take, in percent; 100 or more: the job stands still."""
+        """What flaps alone take, in percent; 100 or more: the job makes no progress."""
         how, used = "flaps x stall", ["flaps"]
         if recovery.may_end_job:
             how, used = "flaps x stall, or restarts where it outlasts retries", [*used, "checkpoint", "restart"]

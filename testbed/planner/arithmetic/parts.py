@@ -104,7 +104,7 @@ def load_parts(text: str = "", file: str = SHIPPED) -> PartsList:
 
 
 def _own_spelling(switches: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A switch is the same one however its capacity is written, `51.2t` or `51.2T`: the user's stands for it."""
+    """A switch is the same one however its capacity is written, `51.2t` or `51.2T`: the user's is taken."""
     spelled = {name.lower(): name for name in own}
     return {name: switches[name] for name in dict.fromkeys(spelled.get(each.lower(), each) for each in switches)}
 

@@ -28,7 +28,7 @@ _MOST = 1_000_000_000
 
 
 def rate_gbps(text: str, place: str) -> int:
-    """A rate in Gb/s. `place`: what the text stands for, in an error. Raises UsageError."""
+    """A rate in Gb/s. `place`: what the text is about, in an error. Raises UsageError."""
     found = _RATE.fullmatch(text.strip())
     rate = float(found[1]) * _GBPS[found[2].upper()] if found else 0
     if not 1 <= rate <= _MOST or rate != int(rate):
@@ -92,7 +92,7 @@ def share(text: str, place: str) -> float:
 
 
 def duration_words(seconds: float) -> str:
-    """`80 us`, `1.5 min`, `2 h`: the largest unit of which it is at least one."""
+    """`80 us`, `1.5 min`, `2 h`: in the largest unit that it is at least one of."""
     unit, size = next(((unit, size) for unit, size in _SHOWN if seconds >= 0.9995 * size), _SHOWN[-1])
     shown = seconds / size
     return f"{shown:.3g} {unit}" if shown < 1000 else f"{shown:,.0f} {unit}"

@@ -1,4 +1,4 @@
-"""How long a synchronous job stands still when a path under it fails, by what brings the traffic onto another path."""
+"""The stall of a synchronous job when a path under it fails, by what brings the traffic onto another path."""
 
 from __future__ import annotations
 

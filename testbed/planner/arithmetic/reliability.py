@@ -62,7 +62,7 @@ class EndedJob:
 
 @dataclass(frozen=True, slots=True)
 class FailureCase:
-    """A job on the first `gpus` NICs of a fabric, all planes of each. `flaps_gpus`: in how many GPUs so many flaps are;
+    """A job on the first `gpus` NICs of a fabric, all planes of each. `flaps_gpus`: GPUs that flaps were counted in;
     they grow with the job. Rates are a second."""
 
     clos: Clos
@@ -157,12 +157,12 @@ class FailureCase:
         return _kept(mtti, _interval(mtti, self.inputs), self.inputs)
 
     def flap_loss(self, stall: float, retries: float = inf) -> float:
-        """Share of time that flaps alone stop the job, a stall each; 1 or more: it stands still. Stalls longer than
+        """Share of time that flaps alone stop the job, a stall each; 1 or more: no progress. Stalls longer than
         `retries`, in s, end it."""
         return self.flaps * stall if stall <= retries else 1 - self.ended(self.flaps, 0.0, retries).kept
 
     def pace(self, stall: float) -> float:
-        """Of a running job, of what it would be without stalls and lost ports; 0: it stands still."""
+        """Pace of a running job, as a share of that without stalls and lost ports; 0: no progress."""
         return max(0.0, 1 - self.stalls * stall - self.port_loss)
 
     def effective(self, stall: float, retries: float = inf) -> float:
@@ -173,7 +173,7 @@ class FailureCase:
         return self.ended(self.stalls, self.restarts, retries).kept * self.pace(0.0)
 
     def ended(self, stalls: float, others: float, retries: float) -> EndedJob:
-        """A job that `stalls` end, each after `retries` s in which it stood, and `others`; both a second."""
+        """A job that `stalls` end, each after a stall of `retries` s, and `others`; both a second."""
         rate = stalls + others
         stood = retries * stalls / rate if rate else 0.0
         return EndedJob(rate, replace(self.inputs, restart=self.inputs.restart + stood))

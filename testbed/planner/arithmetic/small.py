@@ -30,7 +30,7 @@ _MOST_RATE_BPS = 25_000_000
 _LEAST_WAYS, _MOST_WAYS = 4, 32
 """Between two sides, in a plane."""
 _MOST_SWITCHES = 144
-"""Two cores start and watch so many."""
+"""Most switches that two cores start and watch."""
 _ROOMY = 12
 """Switches of a plane that has two T0s a pod."""
 _LINKS_OF_TWO_TIERS = 4
@@ -45,13 +45,13 @@ _STEPS_BEFORE, _STEPS_AFTER = 3, 4
 _LEAST_STEPS = 10
 _MOST_S = 100
 _FALLS = 10
-"""At least so many are expected: a run with fewer may show none."""
+"""Least number that is expected: a run with fewer may show none."""
 MOST_DOWN = 0.1
 """Share of the T0-T1 links that are down at once."""
 
 
 def only_design(made: Sequence[Design], planes: Sequence[int]) -> Design:
-    """The design that was asked for, with this number of planes; others may stand beside it for comparison. Raises
+    """The design that was asked for, with this number of planes; others may be beside it for comparison. Raises
     UsageError."""
     asked = [design for design in made if design.clos.planes in planes]
     other = [design for design in asked if design.clos.tiers not in TIERS]
@@ -249,12 +249,12 @@ class SmallFabric:
 
 
 def _of_a_side(share: float, hosts: int) -> int:
-    """At least one of so many."""
+    """`share` of `hosts`, at least one."""
     return max(1, round(share * hosts))
 
 
 def two_tiers(half: int, below: int, switches: int) -> Sequence[Clos2]:
-    """Planes of two T0s with so many hosts each, of at most `half` T1s and so many switches in all."""
+    """Planes of two T0s with `below` hosts each, at most `half` T1s, and at most `switches` switches in all."""
     most = min(_MOST_WAYS, switches - SIDES, half)
     return [Clos2(SIDES, t1, below) for t1 in range(min(_LEAST_WAYS, most), most + 1)]
 

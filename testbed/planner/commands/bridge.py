@@ -38,7 +38,7 @@ def small_scenario(
     file: Path,
     call: str,
 ) -> str:
-    """The scenario of the one design that was asked for, with so many `planes`. `step_s`: of its job; `call`: how the
+    """The scenario of the one design that was asked for, with `planes` planes. `step_s`: of its job; `call`: how the
     command was called. Raises UsageError, also where the file is there."""
     from mrc_testbed.testbed.planner.arithmetic.small import LargePlan, SmallFabric, only_design
     from mrc_testbed.testbed.planner.arithmetic.small_text import scenario_text

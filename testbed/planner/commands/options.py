@@ -137,7 +137,7 @@ class FailureOptions:
         return MarkedNumber(value, "a minute", Provenance.GIVEN, "--flaps", value, value)
 
     def job_gpus(self, gpus: int) -> int:
-        """Of a job on a design of so many GPUs. Raises UsageError."""
+        """Of a job on a design of `gpus` GPUs. Raises UsageError."""
         from mrc_testbed.testbed.planner.arithmetic.quantities import whole
 
         size = whole(self.job, "--job", 2) if self.job else gpus

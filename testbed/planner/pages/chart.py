@@ -17,7 +17,7 @@ LEFT, RIGHT = 46.0, WIDTH - 14.0
 TOP, BOTTOM = 26.0, 186.0
 _HEIGHT = 222
 _APART = 30.0
-"""Texts on the axis stand at least so far from each other."""
+"""Least distance between texts on the axis."""
 _ROOM = 1.1
 """Above the last of given levels, in shares of it."""
 _SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`across`: what the axis below has, from `low` to `high`. `marked`: values on it to point out, the first of which
+    """`across`: what the axis below has, from `low` to `high`. `marked`: values on it to point out; the first
     is read off to begin with. `levels`: of the axis up; round ones without. `sampled`: between points nothing is known,
     and all lines have the same."""
 
@@ -72,7 +72,7 @@ class Chart:
 
 
 def reading_data(charts: Sequence[Chart]) -> dict[str, Any]:
-    """What reading.js finds in the data of a page: the charts in the order in which they stand there."""
+    """What reading.js finds in the data of a page: the charts in the order of the page."""
     return {"plot": {"left": LEFT, "right": RIGHT}, "charts": [chart.document() for chart in charts]}
 
 

@@ -22,7 +22,7 @@ _CHARTS = (
 _PATHS = [0.0, *(float(2 * tiers - 1) for tiers in range(1, MOST_TIERS + 1))]
 _FEWEST = 1000
 _BEYOND = 32
-"""The axis goes on to so many times what is asked: four tiers of 64 ports end in sight of 131,072 GPUs."""
+"""The axis goes on to this multiple of what is asked: four tiers of 64 ports end in sight of 131,072 GPUs."""
 
 
 def family_name(design: Design, made: Sequence[Design]) -> str:

@@ -48,7 +48,7 @@ class Card(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """NICs that so many tiers of a family have room for, and the sizes asked for which these are the fewest."""
+    """NICs that a number of tiers of a family has room for, and the sizes asked for that need no fewer tiers."""
 
     most: int
     enough: Sequence[int]
@@ -146,7 +146,7 @@ def _short(design: Design) -> str:
 
 
 def _noted(note: str) -> Markup:
-    """What stands in backticks is for a command line."""
+    """Text in backticks is for a command line."""
     return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(note))))
 
 

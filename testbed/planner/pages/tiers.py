@@ -1,6 +1,6 @@
 """A design as a picture: planes as layers, tiers of switches in the first of them, and the longest path. Pure.
 
-Of many switches four stand for all: two below the left half of the network and two below the right. Halves meet in the
+Of many switches four are drawn: two below the left half of the network and two below the right. Halves meet in the
 top tier alone, as the NICs that are farthest apart do.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CHUNK_ROWS = 4096
-"""Counts are packed into arrays every so many rows: as Python numbers those of a long run would fill the memory."""
+"""Rows after which counts are packed into arrays: as Python numbers those of a long run would fill the memory."""
 _EVENT_WITHIN = 80
 """Length of the line start that contains an event's name."""
 

@@ -1,4 +1,4 @@
-"""Classes of targets: words such as `T0-T1 links` or `rail 2`, and the names in a plan that each stands for."""
+"""Classes of targets: words such as `T0-T1 links` or `rail 2`, and the names in a plan that each means."""
 
 from __future__ import annotations
 

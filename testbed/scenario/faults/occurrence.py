@@ -48,7 +48,7 @@ class FaultParameters:
     values: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
     def with_rate_times(self, factor: int) -> FaultParameters:
-        """The same with a rate so many times higher, also in its words."""
+        """The same with a rate `factor` times as high, also in its words."""
         if not self.rate_bps:
             return self
         rate_bps = self.rate_bps * factor
@@ -56,7 +56,7 @@ class FaultParameters:
         return replace(self, rate_bps=rate_bps, words=words)
 
     def at_speed(self, speed: int) -> FaultParameters:
-        """The same so many times faster: rates are higher, and times shorter."""
+        """The same `speed` times faster: rates are higher, and times shorter."""
         values = {
             key: max(1, round(value / speed)) if key.endswith("_ns") and not isinstance(value, bool | str) else value
             for key, value in self.values.items()

@@ -1,7 +1,7 @@
 """The families of topologies as keys of a scenario: `family: {clos3: {pods: 2, ...}}`.
 
-The keys of a family are the fields of its dataclass. Those of `clos2` stand in `fabric` itself; below `family` they
-stand where variants differ in it.
+The keys of a family are the fields of its dataclass. Those of `clos2` are in `fabric` itself; they are below
+`family` where variants differ in it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from mrc_testbed.topos.families.registry import FAMILIES
 from mrc_testbed.topos.graph import FULL_SPEED, Family, ShapeError, check
 
 FLAT = Clos2
-"""The family whose keys stand in `fabric` itself."""
+"""The family whose keys are in `fabric` itself."""
 UNKNOWN_FAMILY = "unknown family"
 _STRICT = (bool, int, float, str)
 _SHARES = tuple[float, ...]
 
 
 class FamilyChoice(OneKey):
-    """The family of the fabric, where its keys do not stand in `fabric` itself."""
+    """The family of the fabric, where its keys are not in `fabric` itself."""
 
     empty = "names no family"
     several = "a fabric has one family"

@@ -213,7 +213,7 @@ class Scenario(Model):
 
     @property
     def as_written(self) -> Scenario:
-        """The same before it was brought to its scale: faults can be settled anew, and keys compared."""
+        """The same before it was brought to its scale: faults can be settled again, and keys compared."""
         return self._written or self
 
     @property

@@ -30,7 +30,7 @@ def offered_load(scenario: Scenario) -> Load:
 
 
 def _switches(shape: Shape, jobs: Iterable[StepJob], flows: Iterable[Flow]) -> float:
-    """On the way of a packet, in the mean over all that send to each other; SWITCHES stand for fewer."""
+    """On the way of a packet, in the mean over all that send to each other; relative to SWITCHES."""
     family = shape.family
     if len(family.farthest) <= SWITCHES:
         return SWITCHES

@@ -1,4 +1,4 @@
-"""Presets of the section `endpoint`: values that stand where a file writes none.
+"""Presets of the section `endpoint`: values of keys that a file does not write.
 
 `production` is what is known of MRC as it is deployed; what is certain of each value is in docs/production.md.
 """
@@ -34,7 +34,7 @@ QPS: Mapping[str, int] = {PRODUCTION: 2}
 
 
 def with_preset(raw: Any) -> Any:
-    """Raw data of the section with the values of its preset, where it writes none. A word stands for a preset alone."""
+    """Raw data of the section with the values of its preset, where it writes none. A word alone means a preset."""
     if isinstance(raw, str):
         if raw not in ENDPOINT_VALUES:
             raise refuse(f"unknown preset {raw!r}{all_known(raw, ENDPOINT_VALUES)}")
@@ -45,7 +45,7 @@ def with_preset(raw: Any) -> Any:
 
 
 def or_preset(schema: dict[str, Any]) -> None:
-    """For the JSON Schema of the section: a word stands for a mapping."""
+    """For the JSON Schema of the section: a word may take the place of a mapping."""
     schema["anyOf"] = [{"enum": list(ENDPOINT_VALUES)}, {"$ref": schema.pop("$ref")}]
 
 

@@ -19,8 +19,8 @@ def spread_qps(data: Any) -> None:
     """Writes the number of QPs, where it is a possible one, into each flow and collective of raw data, in place.
 
     `latency` keeps its one: it sends a message at a time. Programs have one to each peer, which keeps their packets in
-    order. Over TCP `tcp.connections` stands for them. Those of the preset of `endpoint` stand where an entry writes
-    none.
+    order. Over TCP `tcp.connections` takes their place. Those of the preset of `endpoint` hold where an entry
+    writes none.
     """
     qps, workload = _qps(data), data.get("workload")
     of_preset = qps is None

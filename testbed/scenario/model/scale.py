@@ -1,4 +1,4 @@
-"""A scenario at another scale: all rates so many times higher, all times so many times shorter.
+"""A scenario at another scale: all rates are multiplied, and all times divided, by one factor.
 
 What is written stays as it is, and every check is made of that; only then each number that is a time or a rate is
 scaled, by the type of its field or by the unit that an expectation gives it. The schedule is settled first and scaled
@@ -75,12 +75,12 @@ def scaled_ns(value_ns: int, speed: int) -> int:
 
 
 def scaled_fields(scenario: Scenario, speed: int) -> dict[str, Any]:
-    """The fields of a scenario so many times faster."""
+    """The fields of a scenario that is `speed` times faster."""
     return _fields(scenario, speed)
 
 
 def scaled_occurrence(occurrence: Occurrence, speed: int) -> Occurrence:
-    """An occurrence so many times sooner and shorter."""
+    """An occurrence `speed` times sooner and shorter."""
     return replace(
         occurrence,
         begin_ns=scaled_ns(occurrence.begin_ns, speed),

@@ -1,4 +1,4 @@
-"""The keys `variants` and `cases`, `variant`, `case` and `judge`: the same scenario in named forms, each of which
+"""The keys `variants` and `cases`, `variant`, `case` and `judge`: the same scenario in named forms; each form
 changes several keys.
 
 A set of variants is data: the key `variants` of a scenario, one that is shipped, or a file with the same mapping. Such
@@ -102,7 +102,7 @@ _ADAPTER: TypeAdapter[dict[str, dict[str, Any]]] = TypeAdapter(Variants)
 
 @dataclass(frozen=True)
 class VariantSet:
-    """Named changes. `axis`: of NAMED. `source`: the file that they stand in, below `prefix`; `cases`: those of the
+    """Named changes. `axis`: of NAMED. `source`: the file that they are in, below `prefix`; `cases`: those of the
     same file, which go with it."""
 
     changes: Mapping[str, Mapping[str, Any]]

@@ -144,7 +144,7 @@ def _wrong_keys(made: Any, taken: Container[str] = ()) -> str:
 
 
 def _wrong_choice_keys(name: str, made: Any) -> str:
-    """Of a choice of the endpoints: its keys stand in `endpoint` below its name, and reach the hosts as JSON."""
+    """Of a choice of the endpoints: its keys are in `endpoint` below its name, and reach the hosts as JSON."""
     wrong = _wrong_keys(made)
     if wrong or getattr(made, "Keys", None) is None:
         return wrong

@@ -95,7 +95,7 @@ def _new(plugins: Sequence[Plugin], before: Sequence[Plugin]) -> Sequence[Plugin
 
 
 def _require_own_section(plugin: Plugin, others: Sequence[Plugin]) -> None:
-    """The keys of a plugin stand in `endpoint` below its name. Raises PluginMistake if those of another do."""
+    """The keys of a plugin are in `endpoint` below its name. Raises PluginMistake if those of another do."""
     same = next((one for one in others if one.has_keys and one.name == plugin.name and one.kind != plugin.kind), None)
     if plugin.has_keys and same is not None:
         both = f"{KINDS[plugin.kind].noun} and {KINDS[same.kind].noun} {plugin.name!r} both have keys in `endpoint`"

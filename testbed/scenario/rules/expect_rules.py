@@ -214,7 +214,7 @@ def _wrong_scope(figure: Figure, job: Workload, shape: Shape) -> str:
     if scope.kind is ScopeKind.GROUP and not metric.by & (By.PAIR | By.FLOW):
         return _unknown("is no job named", scope.name, (one.name for one in job.jobs))
     if scope.kind is ScopeKind.PAIR and By.PAIR in metric.by:
-        # Whoever waits, waits for the one who writes to it.
+        # A receiver waits for its sender.
         pairs = (pair[::-1] if metric.of_receivers else pair for pair in job.pairs(shape))
         known = list(dict.fromkeys(f"{src}->{dst}" for src, dst in pairs))
         return "" if scope.name in known else _unknown("are no data", scope.name, known)

@@ -1,4 +1,4 @@
-"""Rules about `trimming` and `endpoint.dscp`: sizes that leave too little or all, and values that stand for two."""
+"""Rules about `trimming` and `endpoint.dscp`: sizes that leave too little or all, and values with two meanings."""
 
 from __future__ import annotations
 

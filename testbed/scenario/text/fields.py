@@ -165,7 +165,7 @@ def _auto_schema(schema: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"const": AUTO}, schema]})
 
 
-# The kind of quantity stands in each type for who has to know which fields are times and rates (scale.py).
+# Each type names its kind of quantity: scale.py has to know which fields are times and rates.
 Duration = Annotated[int, PlainValidator(_quantity(DURATION)), _schema(DURATION), DURATION]
 """Nanoseconds."""
 PositiveDuration = Annotated[int, PlainValidator(_positive(DURATION)), _schema(DURATION), DURATION]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 SCENARIO_FILE = "scenario.yaml"
 """The scenario as run, in its run folder."""
 _BLOCK = ("|", ">")
-"""What a text begins with that stands on the lines below (YAML 1.2, 8.1)."""
+"""What begins a text whose content is on the lines below (YAML 1.2, 8.1)."""
 KeyPath = tuple[str | int, ...]
 """The path of a value: keys and list indices from the root."""
 
