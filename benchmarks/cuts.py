@@ -113,7 +113,7 @@ def _users(record: RunRecord, links: tuple[str, ...]) -> int:
 
 
 def settings(rounds: int) -> list[str]:
-    """Changes to the scenario for so many rounds; a step takes a little longer than a round."""
+    """Changes to the scenario for `rounds` rounds; a step takes a little longer than a round."""
     counts = (f"faults.{number}.count={rounds}" for number in range(8))
     return [*counts, f"workload.0.train.steps={rounds + 2}"]
 

@@ -85,7 +85,7 @@ def process_s(pid: int) -> tuple[float, float]:
 def parts(
     packets: int, senders: list[tuple[float, float]], receivers: list[tuple[float, float]], total_s: float
 ) -> dict[str, float]:
-    """CPU microseconds per packet. The switches run in the context of whoever sent: they are in `sender kernel`."""
+    """CPU microseconds per packet. The switches run in the context of the sender: they are in `sender kernel`."""
     columns = {
         "sender, user": sum(user for user, _ in senders),
         "sender, kernel": sum(system for _, system in senders),

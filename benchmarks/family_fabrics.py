@@ -2,7 +2,7 @@
 
     sudo .venv/bin/python benchmarks/family_fabrics.py [ROUNDS]
 
-Each plane of three tiers stands beside one of two tiers with the same hosts and as many links, the largest with 96
+Each plane of three tiers is compared with one of two tiers with the same hosts and as many links, the largest with 96
 hosts. One plane, a neighbour in another T0 to talk to for each host. Milliseconds of wall time a link,
 the least of ROUNDS, each in a sandbox of its own, the families in turns: `build` from the first call to the last
 answer, `verify` reads all back, `reboot` takes the first of the highest switches off and on again.

@@ -123,7 +123,7 @@ def start_delay(fabric: Fabric) -> KernelDelay:
 
 
 def shape_for(pps: float) -> Shape:
-    """Two racks of four hosts whose four flows come to so many full packets a second."""
+    """Two racks of four hosts whose four flows come to `pps` full packets a second."""
     rate_bps = round(pps / FLOWS * WIRE_BYTES * 8)
     return clos2_shape(planes=1, t0_groups=2, t1=4, hosts_per_t0=4, port_rate_bps=rate_bps, rtt_ns=RTT_NS)
 

@@ -97,7 +97,7 @@ class EverySecondStep(Live):
         return len(self._steps) % 2 == 0
 
     def draw(self) -> None:
-        """By two clocks: that of the CPU, and that of whoever waits for the loop."""
+        """By two clocks: that of the CPU, and that of those who wait for the loop."""
         if self._on:
             before = (time.thread_time(), time.monotonic())
             super().draw()

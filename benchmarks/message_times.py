@@ -50,7 +50,7 @@ workload:
 PACKETS = (1, 2, 3, 4, 8, 16, 32, 64)
 SENDER = 0
 RECEIVERS = {1: 1, 3: 2}
-"""The host that is reached through so many switches."""
+"""Number of switches on the way -> host."""
 PAUSES_T = (0.5, 15)
 """Pause before a message, T: a short one, and one after which nothing remembers the last message."""
 TOLERANCE = 0.05

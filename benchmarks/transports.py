@@ -3,8 +3,8 @@
     sudo .venv/bin/python benchmarks/transports.py [TRANSPORT ...]
 
 One run of training without faults a transport, one after the other. What counts is CPU time of all endpoint daemons
-(user and system; the switches run in the context of whoever sends) from their first to their last report during the
-steps, over the data packets sent in that time. Beside it stands what the kernel delay takes, which has TCP's receive
+(user and system; the switches run in the context of the sender) from their first to their last report during the
+steps, over the data packets sent in that time. Beside it is what the kernel delay takes, which has TCP's receive
 path in it. The last column is `all us` over that of the first transport.
 """
 

@@ -51,7 +51,7 @@ def frame(
     path: usid.PathId = PATH,
     destination: int = 4791,
 ) -> bytes:
-    """host 0 -> host 5 over `path`. `keep`: a switch has trimmed `payload` to so many bytes, and `corrected` all
+    """host 0 -> host 5 over `path`. `keep`: a switch has trimmed `payload` to this number of bytes, and `corrected` all
     lengths."""
     segment = udp(payload[:keep] if corrected else payload, destination=destination)
     addresses = usid.plain_address(0), usid.inner_address(5, path)

@@ -62,7 +62,7 @@ class Arrived(NamedTuple):
 
 @dataclass(frozen=True)
 class Burst:
-    """So many packets at once into a port of this link at this rate, and what becomes of them.
+    """A number of packets at once into a port of this link at this rate, and what becomes of them.
 
     `marked`: how many of those that pass may be marked. `plain`: packets of RoCE, on a fabric whose switches choose.
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
 PROMPT = "$ "
 ELIDED = "..."
-"""A line of output that stands for any number of lines."""
+"""A line of output in place of any number of lines."""
 
 
 class Block(NamedTuple):
@@ -123,7 +123,7 @@ _MARK = "@@@ next command @@@"
 
 
 _NEAREST = re.compile(r" \[[^]]* this packet\]")
-"""How far a comment of a capture is from its packet, on either side. Comments on one packet stand in one line."""
+"""How far a comment of a capture is from its packet, on either side. Comments on one packet are in one line."""
 
 
 def _plain(line: str) -> str:

@@ -19,7 +19,7 @@ from svg_chart import Panel, Series, drawing
 DOCS = Path(__file__).parents[1] / "docs/stories"
 GRAIN_S = 0.5
 OF_PROGRAMS = {"train"}
-"""Stories whose scenarios stand in `programs`."""
+"""Stories whose scenarios are in `programs`."""
 Runs = Mapping[str, Run]
 """The newest run of each cell, by what the picture calls it."""
 

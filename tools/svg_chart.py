@@ -36,7 +36,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart. `bands`: times in which something was broken. `categories`: what stands below bars."""
+    """One chart. `bands`: times in which something was broken. `categories`: the texts below bars."""
 
     title: str
     across: str
@@ -102,7 +102,7 @@ def _bar(point: Point, number: int, of: int, colour: str, place: Place) -> str:
 
 
 def _across(panel: Panel, high: float, place: Place) -> list[str]:
-    """What stands below the plot."""
+    """What is below the plot."""
     y = _TOP + _PLOT + 16
     found = [_text(WIDTH - _RIGHT, y + 18, panel.across, anchor="end")]
     if panel.categories:

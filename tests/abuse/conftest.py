@@ -19,7 +19,7 @@ _SHARES = 5
 
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> Rounds:
-    """Chances for so many rounds, or for as long as `--abuse-minutes` says; each knows nothing of the others."""
+    """Chances for a number of rounds, or for as long as `--abuse-minutes` says; each knows nothing of the others."""
     seed, minutes = request.config.getoption("--abuse-seed"), request.config.getoption("--abuse-minutes")
     name = request.node.name
 

@@ -29,7 +29,7 @@ def garbage(dice: Random, data: bytes) -> bytes:
 
 
 def other_number(dice: Random, data: bytes) -> bytes:
-    """One digit, or what stands between two commas, becomes something else."""
+    """One digit, or the text between two commas, becomes something else."""
     marks = [at for at, byte in enumerate(data) if byte in b"0123456789"][:20_000]
     if not marks:
         return garbage(dice, data)

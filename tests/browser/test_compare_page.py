@@ -105,7 +105,7 @@ def test_two_runs_of_one_seed_show_first_what_differed(tmp_path: Path, open_page
 
 
 def transports(tmp_path: Path) -> Path:
-    """MRC, a TCP that stands still, and a RoCE that dies."""
+    """MRC, a TCP that stalls, and a RoCE that dies."""
     return compare_folders(three(tmp_path), tmp_path / "out").folder / PAGE_FILE
 
 

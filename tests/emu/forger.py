@@ -48,7 +48,7 @@ def send_ahead(port: str, seconds: float) -> None:
 
 
 def _later(frame: bytes, steps: int) -> bytes:
-    """The packet so many after this one, and other data in it."""
+    """The packet `steps` after this one, and other data in it."""
     later = bytearray(frame)
     later[PSN : PSN + 3] = (int.from_bytes(frame[PSN : PSN + 3], "big") + steps & 0xFFFFFF).to_bytes(3, "big")
     (address,) = struct.unpack_from("!Q", frame, ADDRESS)

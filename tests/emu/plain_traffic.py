@@ -113,7 +113,7 @@ def flood(fabric: Fabric, chosen: Iterable[PlainFlow], seconds: float, traffic_c
 
 
 def transfer(fabric: Fabric, source: str, destination: str, size: int, port: int) -> int:
-    """So many bytes over one TCP connection of plane 0. Returns how many arrived."""
+    """`size` bytes over one TCP connection of plane 0. Returns how many arrived."""
     with network_of(fabric.pids[destination], destination):
         server = socket.create_server(("::", ROCE), family=socket.AF_INET6)
     with network_of(fabric.pids[source], source):

@@ -58,7 +58,7 @@ def ways(fabric: Fabric, t0: str = "p0-t0-0") -> int:
 
 
 def until(fabric: Fabric, wanted: int, limit_s: float) -> float:
-    """Seconds until both T0s have so many."""
+    """Seconds until both T0s have `wanted`."""
     since = time.monotonic()
     while any(ways(fabric, t0) != wanted for t0 in T0S):
         assert time.monotonic() - since < limit_s, [ways(fabric, t0) for t0 in T0S]

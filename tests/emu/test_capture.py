@@ -162,7 +162,7 @@ def _ip(*lines: str) -> None:
 
 
 def _heard(tap: Tap, packets: int) -> list[tuple[int, int]]:
-    """Bytes kept and on the wire of what leaves by the port when so many are sent."""
+    """Bytes kept and on the wire of what leaves by the port when `packets` are sent."""
     _send(packets)
     time.sleep(FLUSH_S)
     heard = [packet for block in tap.blocks() for packet in packets_of(block)]

@@ -1,4 +1,4 @@
-"""What CI systems rely on: a cancelled job ends in order, and the example of the pytest plugin works as it stands."""
+"""What CI systems rely on: a cancelled job ends in order, and the example of the pytest plugin works unchanged."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def execute(run: Run, *rest: str, typed: str = "") -> subprocess.CompletedProces
 
 def test_commands_on_hosts_of_a_run(tmp_path: Path) -> None:
     run = going_on(tmp_path, WAITS)
-    # Streams and status are those of the command; it stands in the folders of the program that runs there.
+    # Streams and status are those of the command; it runs in the folders of the program that runs there.
     ran = execute(
         run, "h0", "--", "sh", "-c", "cat note -; echo $MRC_HOST $RANK >&2; hostname; exit 7", typed="typed\n"
     )

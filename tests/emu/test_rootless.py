@@ -172,7 +172,7 @@ def test_programs_run_without_root(folder: Path) -> None:
 
 
 def refused(folder: Path, wrapper: list[str], extra: str = "") -> str:
-    """The only line that is said instead of a run, of which nothing was begun."""
+    """The only line that is said, in place of a run that never began."""
     run = Run(folder, extra=extra, wrapper=wrapper)
     assert run.finish() == 4, run.output + run.errors
     assert not run.out.exists()

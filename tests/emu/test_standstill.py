@@ -1,4 +1,4 @@
-"""A machine that stands still, as a VM that is paused or a laptop that sleeps: nothing is believed, and nobody fails.
+"""A machine that stops for a while, as a paused VM or a laptop that sleeps: nothing is believed, and nobody fails.
 
 Every process of the run is stopped, by its number. The wall clock stepping meanwhile: tests/unit/hosts/test_stamps.py.
 """

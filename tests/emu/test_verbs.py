@@ -152,7 +152,7 @@ def test_the_programs_of_debian_pass_through_faults(tmp_path: Path) -> None:
 @pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("kind", ["plugin", "benchmark"])
 def test_programs_of_others_pass_through_faults(tmp_path: Path, kind: str) -> None:
-    """Those of our own that stand in for them, by what `make test-thirdparty` calls."""
+    """Our own programs in their place, by what `make test-thirdparty` calls."""
     made = standins.plugin(tmp_path / "plugin.so") if kind == "plugin" else standins.benchmark(tmp_path / "benchmark")
     command = [sys.executable, "-m", "tests.thirdparty", "--out", str(tmp_path / "out"), str(made)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)

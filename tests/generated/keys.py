@@ -121,7 +121,7 @@ def _message(sketch: Sketch, _: FieldInfo) -> str:
 
 
 def _of_fabric(key: str) -> Draw:
-    """A key of the family that stands in `fabric` itself."""
+    """A key of the family that is written in `fabric` itself."""
     return lambda sketch, _: written_keys(sketch.family).get(key) if sketch.flat else None
 
 
@@ -175,7 +175,7 @@ def _over(sketch: Sketch, _: FieldInfo) -> str | None:
 
 
 def _local(sketch: Sketch, _: FieldInfo) -> str | None:
-    """Where the collective is one of all hosts, drawn before: some of which need the network."""
+    """Where the collective is one of all hosts, drawn before: some of them need the network."""
     usable = [name for name, size in sketch.axes.items() if size < sketch.ranks]
     return sketch.one(usable) if usable and not sketch.over else None
 

@@ -19,7 +19,7 @@ from tests.generated.wiring import drawn_family
 T = TypeVar("T")
 MS = 1_000_000
 PACKETS = 500
-"""About so many data packets a run sends: a tenth of a second of computing."""
+"""About the number of data packets that a run sends: a tenth of a second of computing."""
 LONGEST_NS = 2_000 * MS
 """A job without faults takes about as long at most: what is sampled grows with it."""
 _RATES = (1_000_000, 5_000_000, 12_500_000, 25_000_000, 100_000_000)
@@ -29,7 +29,7 @@ _HEADERS = 142
 
 class Sketch:
     """Of one seed. `dice` is the only chance. `taken`: hosts that have a job of steps, `pairs`: that have a flow.
-    `flat`: the keys of the family stand in `fabric` itself."""
+    `flat`: the keys of the family are in `fabric` itself."""
 
     def __init__(self, seed: int, kernel: bool) -> None:
         self.kernel = kernel
@@ -108,7 +108,7 @@ class Sketch:
         return self.dice.choice(items)
 
     def some(self, items: Sequence[T], least: int = 1) -> list[T]:
-        """At least so many, none twice."""
+        """At least `least`, none twice."""
         return self.dice.sample(items, self.dice.randint(min(least, len(items)), len(items)))
 
     def time(self, least_ns: float, most_ns: float) -> str:

@@ -69,7 +69,7 @@ class Student:
 
 
 class Class:
-    """Each student once, for all tests and workers: whoever comes second finds the runs made."""
+    """Each student once, for all tests and workers: the second one finds the runs made."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -71,11 +71,11 @@ def expand(driver: Path, cases: list[Case]) -> list[tuple[int, bytes]]:
 
 def test_values_worked_out_by_hand(driver: Path) -> None:
     by_hand = {
-        # Plane 2 and uplink 5 stand in bits 27:24 and 23:16.
+        # Plane 2 and uplink 5 are in bits 27:24 and 23:16.
         OWN: "02050000",
         # One field, all of it from the value.
         Case((32,), (Field(32, mask=0xFFFFFFFF),), 0x87654321): "87654321",
-        # Bits 7 and 0 of the field are the value's 1 and 0; what stands between is the initial value.
+        # Bits 7 and 0 of the field are the value's 1 and 0; the bits between are the initial value.
         Case((8,), (Field(8, init=0b0101_0101, mask=0b1000_0001),), 0b10): "d4",
         # 3 bits in a format field of 8 have five zeros in front, and the format's last field stays empty.
         Case((8, 8, 8), (Field(3, init=0b111), Field(8, init=0xAB)), 0): "07ab00",

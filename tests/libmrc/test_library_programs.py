@@ -1,4 +1,4 @@
-"""The C library below programs, each of which is a test of its own (tests/libmrc/program*.c), plain and sanitized."""
+"""The C library below programs, each one a test (tests/libmrc/program*.c), plain and sanitized."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_device_has_the_name_that_the_environment_gives(folder: Path, tmp_path
 
 
 def test_polls_of_an_empty_cq_wait(folder: Path, tmp_path: Path) -> None:
-    """32 polls, one of which waits 1 ms: more than 32 a millisecond there cannot be, however busy the machine is."""
+    """32 polls, and one of them waits 1 ms: more than 32 a millisecond there cannot be, however busy the machine is."""
     with FakeDaemon(tmp_path / "socket") as daemon:
         waiting = run(program(folder), "waits", daemon)
         assert float(waiting.stdout) <= 33

@@ -1,4 +1,4 @@
-"""Record anew what this machine's iproute2, tshark and kernel say. As root, in the folder of the project:
+"""Record again what this machine's iproute2, tshark and kernel say. As root, in the folder of the project:
 
     .venv/bin/python -m tests.recorded.make
 
@@ -36,7 +36,7 @@ _MACHINE_FILES = ("/proc/pressure/cpu", "/proc/net/softnet_stat")
 
 
 class Recorder:
-    """Stands in for batch.query and keeps what went through it."""
+    """Takes the place of batch.query and keeps what went through it."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric

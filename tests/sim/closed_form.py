@@ -3,7 +3,7 @@
     PYTHONPATH=. .venv/bin/python -m tests.sim.closed_form [LENGTH_T]
 
 A retransmission is lost with probability p^2 a packet. The sender goes on until the PSN range is full, W after the hole
-arose, and then stands until the timer, R after the retransmission: share = 1 / (1 + p^2 n (R - W)), times in T, with n
+arose, and then waits until the timer, R after the retransmission: share = 1 / (1 + p^2 n (R - W)), times in T, with n
 packets a T.
 """
 

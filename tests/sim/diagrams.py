@@ -25,7 +25,7 @@ MACHINES: dict[str, tuple[Any, Enum]] = {
 
 
 def drawn(text):
-    """The document with every diagram drawn anew. ValueError for one that has no place in it."""
+    """The document with every diagram drawn again. ValueError for one that has no place in it."""
     for name, (table, first) in MACHINES.items():
         begin, end = f"<!-- diagram: {name} -->\n", "<!-- end of diagram -->"
         figure = f"{begin}```mermaid\n{diagram(table, first)}```\n{end}"

@@ -21,7 +21,7 @@ SPREAD_NS = 7 * MS
 MESSAGE_BYTES = 8 * 4096
 QUEUED = 24
 WINDOW_T = 5
-"""A sender is starved while it has less than half its share over so many T."""
+"""T over which a starved sender has less than half its share."""
 
 
 @dataclass

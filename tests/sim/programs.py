@@ -42,7 +42,7 @@ class Ram:
 
 
 class Source:
-    """The bytes of a write, of which all from `there` on are not mapped."""
+    """The bytes of a write; all from `there` on are not mapped."""
 
     def __init__(self, data):
         self.data, self.there = bytes(data), len(data)

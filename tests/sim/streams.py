@@ -13,7 +13,7 @@ LINE_RATE = 4 * RATE * 4096 / (4096 + 142) / 8e9
 
 
 class Stream:
-    """One flow. Two writes are always posted, or, with `every_t`, one at each so many T."""
+    """One flow. Two writes are always posted, or, with `every_t`, one at each interval of this length."""
 
     def __init__(self, net, src, dst, size=SIZE, every_t=None):
         self.net, self.src, self.dst = net, src, dst

@@ -176,7 +176,7 @@ test_key_exponential_tries = test_key_linear_tries_and_exponential_tries
 
 
 def one_late(text, late_ns):
-    """Losses by reason when one packet of a stream takes so much longer than the others of its EV and class."""
+    """Losses by reason when one packet of a stream takes `late_ns` longer than the others of its EV and class."""
     story = net(text, planes=1, uplinks=8)
     flow = story.join()
     stop = endless(story, flow)

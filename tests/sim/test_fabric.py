@@ -17,7 +17,7 @@ ACROSS = [(i, i + 4) for i in range(4)]
 BACK = [(b, a) for a, b in ACROSS]
 TURNED = [(0, 5), (1, 6), (2, 7), (3, 4), (4, 2), (5, 3), (6, 0), (7, 1)]
 SETTLING_T = 40
-"""After so many T the shares of an incast are asked about. Measured: within 10 % after 30 to 40 T."""
+"""T after which the shares of an incast are asked about. Measured: within 10 % after 30 to 40 T."""
 
 
 def nothing_blamed(net):

@@ -14,7 +14,7 @@ def deep(share_of_t):
 
 
 def after(rates, queue_t, periods=3):
-    """Penalties of flows with these bytes a period, before a queue of so many T."""
+    """Penalties of flows with these bytes a period, before a queue of `queue_t` T."""
     incast, flows = Incast(T), [Inflow() for _ in rates]
     now = 1000 * T
     for period in range(1, periods + 1):

@@ -33,7 +33,7 @@ def victims_share(ways):
     """1/(m k) for a victim whose uplink carries k flows of the incast, which come over m uplinks.
 
     The full port serves each of m entrances alike, as each holds as much of its queue; so an uplink has 1/m of it, and
-    all flows on an uplink are alike as well, whether they wait for the full port or stand behind those that do.
+    all flows on an uplink are alike as well, whether they wait for the full port or are behind those that do.
     """
     carried = Counter(way for (way,) in ways[:-1])
     ((mine,)) = ways[-1]

@@ -181,7 +181,7 @@ def test_a_sack_written_earlier_does_not_speak_of_holes():
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 0xFFFFFF))
 def test_a_counter_is_believed_as_far_as_packets_were_sent(data, times_counted, begin):
-    """A peer may count a packet each time it comes; `begin` is where its 24 bits stand."""
+    """A peer may count a packet each time it comes; `begin` is the value of its 24 bits."""
     flight = Inflight(128, paths(1, 8))
     order = SackOrder(4096, Counters())
     order._latest = begin

@@ -28,7 +28,7 @@ def sent_on(net, host, plane, seen):
 
 
 def no_way_to(net, host, plane):
-    """Its port is down still, whoever came back."""
+    """Its port is still down, although others came back."""
     net.cut(plane=plane, src=host)
     net.cut(plane=plane, dst=host)
 

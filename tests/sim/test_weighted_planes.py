@@ -1,7 +1,7 @@
 """The selection that weights planes, and flows over planes, one of them slow.
 
-The first part has no network: planes are buckets with a rate each, and a packet's round trip is T and what stands
-before it in its bucket.
+The first part has no network: planes are buckets with a rate each, and a packet's round trip is T and the time of
+what is before it in its bucket.
 """
 
 from collections import deque

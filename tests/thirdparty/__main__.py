@@ -47,7 +47,7 @@ def run_program(path: Path, kind: Kind, out: Path) -> tuple[int, str]:
 
 
 def _figures(folder: Path, kind: Kind) -> str:
-    """What stands in the server's memory, and what the client printed."""
+    """What is in the server's memory, and what the client printed."""
     try:
         counted = json.loads((folder / "counters.json").read_text(encoding="utf-8"))["hosts"][SERVER]["counters"]
         printed = (folder / f"programs/{CLIENT}.log").read_text(encoding="utf-8", errors="replace")

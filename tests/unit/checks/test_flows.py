@@ -95,7 +95,7 @@ def figure(folder: RunFolder, path: Path, words: str) -> float:
     return measure(load_record(folder.write(path)), parse_figure(words.replace("|", " ")))
 
 
-# The fault's window is 3.0 to 3.75 s: the stretches 2.9 (it ends there) to 3.7, of which 3.0 to 3.4 have half.
+# The fault's window is 3.0 to 3.75 s: the stretches 2.9 (it ends there) to 3.7; 3.0 to 3.4 have half.
 IN_FAULT = (4 * 1 + 5 * 0.5) / 9
 
 

@@ -198,7 +198,7 @@ SPAN = Interval(100, 1000)
 
 
 def points(shares: list[float]) -> list[GoodputPoint]:
-    """Stretches of 100, the first of which began 50 before SPAN."""
+    """Stretches of 100; the first one began 50 before SPAN."""
     return [GoodputPoint(Interval(50 + 100 * n, 150 + 100 * n), share) for n, share in enumerate(shares)]
 
 

@@ -97,7 +97,7 @@ def test_waste_is_what_was_sent_and_not_delivered(tmp_path: Path) -> None:
 
 
 def samples(loads: dict[tuple[str, str], list[float]]) -> str:
-    """Ports that send so many Mb/s, in turn for a second each."""
+    """Ports that send these Mb/s, in turn for a second each."""
     lines = ["t_ns,node,port,rx_bytes,rx_packets,rx_drops,tx_bytes,tx_packets,tx_drops"]
     for second in range(len(next(iter(loads.values()))) + 1):
         for (node, port), rates in loads.items():

@@ -26,7 +26,7 @@ def counters_of(folder: RunFolder) -> dict[str, Any]:
 
 
 def forge_at_h0(folder: RunFolder, packets: int = 5) -> RunFolder:
-    """The T0 of h0 hears so many packets from it that its endpoint did not send; a rule drops them there."""
+    """The T0 of h0 hears `packets` packets from it that its endpoint did not send; a rule drops them there."""
     node, port = NIC
     seen = {"rx_packets": packets, "in_control": packets, "in_control_dropped": packets}
     counters_of(folder)["ports"][node][port] |= seen

@@ -181,5 +181,5 @@ def test_a_latency_flow_that_begins_or_ends_does_not_unsettle_the_others(tmp_pat
     for row in folder.rows:
         if row[1] == "h0->h2" and at(2) <= row[3] < at(2.3):
             row[5] //= 2
-    # Three of five stretches at half; would rates settle anew at 2 s, only those from 2.4 s on counted.
+    # Three of five stretches at half; would rates settle again at 2 s, only those from 2.4 s on counted.
     assert figure(folder, tmp_path, "fair_share.min | from 2s to 2500ms") == pytest.approx(3.5 / 5, rel=1e-4)

@@ -24,7 +24,7 @@ def judged(folder: RunFolder, path: Path, line: str) -> CheckResult:
 
 
 def died(folder: RunFolder, after_step: int, seconds: float) -> RunFolder:
-    """The job stood still in the step after that one until a QP gave up."""
+    """The job stalled in the step after that one until a QP gave up."""
     folder.completions = [row for row in folder.completions if row[1] <= after_step]
     folder.history = [line for line in folder.history if (line["op"], line["type"]) != ("workload", "ok")]
     folder.events.append({"event": "qp_error", "t_ns": at(seconds), "host": "h0", "peer": "h2", "reason": "retries"})

@@ -47,7 +47,7 @@ EVS = {value: ("workload:", f"endpoint: {{ev_active: {value}}}\nworkload:") for 
 
 
 def axis(folder: Path, values: dict[int, float], repeats: int = 3) -> list[Path]:
-    """Runs with other `ev_active`, and step times so many times as long; the repeats are spread."""
+    """Runs with other `ev_active`, and step times multiplied by these values; the repeats are spread."""
     return [
         made(folder, "small", EVS[value], factor * (1 + 0.004 * turn))
         for turn in range(repeats)

@@ -33,7 +33,7 @@ def cell(variant: str, case: str, keys: str = "", *stalls: dict[str, object]) ->
 
 
 def grid(folder: Path) -> list[Path]:
-    """MRC stands still for 100 ms in the cut, TCP for 4.55 s, RoCE dies; the balanced one reports no stall."""
+    """MRC stalls for 100 ms in the cut, TCP for 4.55 s, RoCE dies; the balanced one reports no stall."""
     dying = break_off(cell("roce", "cut", "transport: roce\nroce: {timeout: 16}\n"))
     runs = {
         ("mrc", "calm"): cell("mrc", "calm"),

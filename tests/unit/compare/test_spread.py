@@ -29,7 +29,7 @@ FEW, EVEN, WIDE = (1.0, 1.01, 1.02, 1.03), (1.0, 1.001, 1.002, 1.003, 1.004), (1
 
 
 def seeded(folder: Path, factors: tuple[float, ...], evs: int, first: int = 1) -> list[Path]:
-    """A run a seed, with step times so many times as long."""
+    """A run a seed, with step times multiplied by its factor."""
     change = EVS[evs]
     return [
         made(folder, "small", (change[0], f"seed: {seed}\n{change[1]}"), factor)

@@ -1,4 +1,4 @@
-"""Transports side by side: what stands in the rows, in seconds, in round trips, and on a fabric of 13 us."""
+"""Transports side by side: the rows in seconds, in round trips, and on a fabric of 13 us."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def variant(keys: str, *stalls: dict[str, Any], stalled: dict[str, int] | None =
 
 
 def three(folder: Path) -> list[Path]:
-    """MRC that hardly notices, TCP that stands still past the heal, RoCE that dies in the fault."""
+    """MRC that hardly notices, TCP that stalls past the heal, RoCE that dies in the fault."""
     tcp = variant(TCP, stall("h0", "h1", 3.55, 8.1))
     mrc = variant("", stall("h0", "h1", 3.55, 3.65))
     roce = break_off(variant(DYING, stalled={"a": at(3.6)}))

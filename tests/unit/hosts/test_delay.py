@@ -1,4 +1,4 @@
-"""The delay line over a list that stands for the socket buffer."""
+"""The delay line over a list in place of the socket buffer."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_a_reader_sleeps_until_the_rest_of_a_payload_is_there():
 
 
 def test_a_turn_that_ends_in_mid_payload_does_not_wait_for_more_than_the_rest(monkeypatch):
-    """The bytes awaited were those of the turn before: with the rest of the payload there, the job stood still."""
+    """The bytes awaited were those of the turn before: with the rest of the payload there, the job stalled."""
     monkeypatch.setattr("mrc_testbed.hosts.ktcp.connection._MOST_READ_BYTES", 3000)
     with End() as end:
         sent, _ = stream([(0, b"x" * 5000)])

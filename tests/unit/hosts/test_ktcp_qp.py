@@ -28,7 +28,7 @@ INFO = TcpInfo(40 * MS, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class Wire:
-    """Stands for a connection: what was queued, and what the kernel would say."""
+    """In place of a connection: what was queued, and what the kernel would say."""
 
     def __init__(self) -> None:
         self.queued: list[FrameHeader] = []

@@ -234,7 +234,7 @@ def test_a_terminal_without_unicode_gets_ascii(terminals: Any) -> None:
 def test_ctrl_c_throws_no_part_of_a_frame_away(terminals: Any) -> None:
     """A kernel drops what a terminal has not read yet when a key makes a signal, unless it is told not to."""
     terminal = terminals()
-    frame = b"x" * 10_000  # of which some 4 kB have gone too far to be dropped
+    frame = b"x" * 10_000  # some 4 kB have gone too far to be dropped
     with without_echo(terminal.file):
         os.write(terminal.file.fileno(), frame)
         terminal.type(b"\x03")
@@ -329,7 +329,7 @@ def test_a_bar_shows_whatever_is_there_at_all(counts: list[int], cells: int) -> 
 
 
 class Drawn:
-    """A screen whose frames cost so much CPU time."""
+    """A screen whose frames cost CPU time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cost_ns: int) -> None:
         self.clock = FakeClock().install(monkeypatch)

@@ -23,7 +23,7 @@ RATIOS = st.floats(0.001, 1000)
 
 
 def compared(folder: Path, keys: list[str], factors: list[float], repeats: int = 1) -> Comparison:
-    """A group for each text of `endpoint`, with step times so many times as long."""
+    """A group for each text of `endpoint`, with step times multiplied by its factor."""
     made = []
     for turn in range(repeats):
         for number, (key, factor) in enumerate(zip(keys, factors, strict=True)):

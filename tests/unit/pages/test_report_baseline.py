@@ -1,4 +1,4 @@
-"""What is shown of a run over RoCE or TCP: what it has, how long it stood still, and how far to trust that."""
+"""What is shown of a run over RoCE or TCP: what it has, how long it stalled, and how far to trust that."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_occurrences_are_timed_as_finely_as_the_network_is_fast(tmp_path: Path) 
 
 
 def test_the_reason_is_that_of_a_check_that_decides(tmp_path: Path) -> None:
-    """Missed expectations of a baseline decide nothing, though they stand first."""
+    """Missed expectations of a baseline decide nothing, though they come first."""
     missed = CheckResult("step_time.p100 <= 1s", Status.FAIL, why="step 3 took 1.2 s", place="a.yaml:9")
     wrong = CheckResult("bytes_wrong == 0", Status.FAIL, why="h2 got 7 wrong bytes", hard=True)
     verdict = Verdict(Status.FAIL, "small", (missed, wrong), Fidelity(()), judged=False)

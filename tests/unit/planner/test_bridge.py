@@ -97,7 +97,7 @@ def flapped(*stalls: dict[str, Any]) -> RunFolder:
 
 
 def test_each_time_that_a_link_falls_counts_by_itself(tmp_path: Path) -> None:
-    """A rate of single flaps is multiplied by it, so the worst of all must not stand for each."""
+    """A rate of single flaps is multiplied by it, so the worst of all must not be taken for each."""
     stalls = stall("h0", "h1", 3.55, 3.65), stall("h0", "h1", 6.05, 6.35)
     found = prices(record_run(tmp_path / "run", flapped(*stalls)))
     recovery, stood = (found[f"MRC: {what}, in round trips"].stall for what in ("recovery", "stall"))

@@ -1,4 +1,4 @@
-"""Loads the programs of tools/, which have no suffix and stand in no package."""
+"""Loads the programs of tools/, which have no suffix and are in no package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A public class name stands for one thing in the whole program."""
+"""A public class name means one thing in the whole program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def public_classes(source: str) -> list[str]:
 
 
 def test_no_two_modules_define_a_public_class_of_the_same_name() -> None:
-    """What programs of users import as `mrc_testbed.verbs` has the names that they expect, and stands apart."""
+    """What programs of users import as `mrc_testbed.verbs` has the names that they expect, and is left out."""
     files = [
         path
         for room in ("topos", "hosts", "testbed")

@@ -1,4 +1,4 @@
-"""Decisions have their five parts and stand in the index; measurements have a date and a command, newest first."""
+"""Decisions have their five parts and are in the index; measurements have a date and a command, newest first."""
 
 from __future__ import annotations
 

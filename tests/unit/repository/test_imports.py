@@ -1,4 +1,4 @@
-"""The rooms stand in one order and import only down it; the pure ones import nothing that touches the machine.
+"""The rooms have one order and import only down it; the pure ones import nothing that touches the machine.
 
 docs/architecture.md draws the order and says what each room is for. Names here are without `mrc_testbed.`, the package
 that holds all of them.
@@ -118,7 +118,7 @@ def imported(source: str, package: str) -> Iterator[str]:
 
 @cache
 def named_in_full(source: str, package: str) -> tuple[str, ...]:
-    """As they stand there; relative ones get the full name of `package`."""
+    """As they are written; relative ones get the full name of `package`."""
     return tuple(_named(ast.parse(source), package))
 
 
@@ -316,7 +316,7 @@ def test_every_foreign_module_belongs_to_a_declared_dependency() -> None:
         return not _ours(name) and not declared & {_plain(maker) for maker in makers.get(top(name), [])}
 
     found = [line for room in ROOMS for line in breaches(room, undeclared)]
-    # The plugin for pytest is loaded by pytest alone, so whoever loads it has it.
+    # The plugin for pytest is loaded by pytest alone, so pytest is there.
     assert [line for line in found if not line.startswith("testbed/pytest_plugin.py imports pytest")] == []
 
 
@@ -458,7 +458,7 @@ def test_the_folders_of_scenarios_stand_in_one_order() -> None:
 
 
 def test_scenarios_are_read_without_the_checks() -> None:
-    """They stand below them: a check reads the scenario of a run, never the other way round."""
+    """They are below them: a check reads the scenario of a run, never the other way round."""
     assert not breaches("testbed/scenario", lambda name: within(name, "testbed.checks"))
 
 

@@ -93,7 +93,7 @@ def test_it_runs_from_where_it_is_installed(installed: Installed) -> None:
 
 
 def test_modules_of_the_same_names_are_the_users(installed: Installed) -> None:
-    """In the folder that a command stands in; there is a `socket.py` as well."""
+    """In the folder that a command runs in; there is a `socket.py` as well."""
     for name in (*PACKAGES, "socket"):
         (installed.elsewhere / f"{name}.py").write_text("raise SystemExit('a module of the user was run')\n")
     try:

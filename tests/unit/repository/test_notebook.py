@@ -1,4 +1,4 @@
-"""docs/notebook.md is true: its code runs, and prints what stands below it."""
+"""docs/notebook.md is true: its code runs, and prints what is shown below it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ tries = []
 
 
 class Machine:
-    """Stands for the watch on the machine; `late` is what it says."""
+    """In place of the watch on the machine; `late` is what it says."""
 
     late = ""
 
@@ -44,7 +44,7 @@ class Machine:
 @pytest.fixture
 def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
-    # The tests of this checkout are loaded already; pytester would load them anew and lose what is patched here.
+    # The tests of this checkout are loaded already; pytester would load them again and lose what is patched here.
     monkeypatch.setattr(retry, "Lateness", Machine)
     monkeypatch.setattr(Machine, "late", "")
     pytester.makeconftest(CONFTEST)

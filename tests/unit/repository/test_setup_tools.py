@@ -59,7 +59,7 @@ def busy_apt(folder: Fakes, error: str, times: int) -> Path:
 
 
 def test_a_package_is_found_though_the_answer_goes_on_after_it(fakes: Fakes) -> None:
-    # Far more than a pipe holds: whoever stops reading at the first match breaks this apt-cache.
+    # Far more than a pipe holds: a reader that stops at the first match breaks this apt-cache.
     fake(fakes, "apt-cache", 'echo "  Candidate: 1.2"; seq 100000')
     assert shell("apt_has chromium", fakes).returncode == 0
 
@@ -119,7 +119,7 @@ def test_warnings_of_apt_are_seen(fakes: Fakes) -> None:
 
 
 class TestPutOnPath:
-    """`link` stands for /usr/local/bin/mrc-testbed."""
+    """`link` takes the place of /usr/local/bin/mrc-testbed."""
 
     here = ROOT / ".venv" / "bin" / "mrc-testbed"
 

@@ -80,7 +80,7 @@ def test_a_command_without_root_prints_every_figure_that_the_page_shows(
 
 
 def test_figures_of_the_text_are_those_of_the_output() -> None:
-    """What prose and the picture's caption say of the run stands in the output above them."""
+    """What prose and the picture's caption say of the run is in the output above them."""
     shown = "\n".join(line for command in tutorial.commands() for line in command.output)
     recovery = re.search(r"FAIL  recovery.* (\S+) rtt", shown)
     packets = re.search(r"^cut +2 s, 1 s +2 +(\d+)  \S+ rtt, (\d+) ms$", shown, re.M)

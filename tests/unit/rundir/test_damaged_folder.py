@@ -259,7 +259,7 @@ def test_what_metrics_cannot_be_made_of_is_judged_all_the_same(call: Call, run: 
 
 
 def spoil(run: Path, chance: random.Random) -> str:
-    """Put a value where another stood. Says which and where."""
+    """Put another value in the place of one. Says which and where."""
     there = [name for name in (*DOCUMENTS, *LINES, *TABLES) if (run / name).exists()]
     name, value = chance.choice(there), chance.choice(VALUES)
     path = run / name

@@ -15,7 +15,7 @@ NEW, OLD = "20260102T030405Z-small", "20260101T030405Z-small"
 
 
 def begun(out: Path, name: str) -> Path:
-    """A run of which nothing is there but its scenario."""
+    """A run folder with nothing but its scenario."""
     folder = out / name
     folder.mkdir(parents=True)
     (folder / "scenario.yaml").write_text("name: small\n")

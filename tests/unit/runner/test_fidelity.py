@@ -187,7 +187,7 @@ def test_a_kernel_without_pressure_figures_says_so(proc: Proc) -> None:
 def test_a_step_of_the_wall_clock_is_a_figure(
     proc: Proc, monkeypatch: pytest.MonkeyPatch, moves_ns: list[int], step_ns: int
 ) -> None:
-    """While a machine sleeps CLOCK_MONOTONIC stands, and the wall clock goes on."""
+    """While a machine sleeps CLOCK_MONOTONIC stops, and the wall clock goes on."""
     apart_ns = [0]
     monkeypatch.setattr(fidelity, "clocks_apart_ns", lambda: apart_ns[0])
     watch = MachineWatch({})

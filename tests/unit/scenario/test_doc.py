@@ -29,7 +29,7 @@ FAULTS = {words(kind)[0].partition(":")[0]: (kind, keys) for kind, keys, _ in ro
 
 
 def keys_said(kind: str) -> set[str]:
-    """Keys in the second column; "as `link-flap`" stands for those of that row. Values stand in brackets."""
+    """Keys in the second column; "as `link-flap`" means those of that row. Values are in brackets."""
     text = re.sub(r"\([^)]*\)", "", FAULTS[kind][1])
     like = re.match(r"as `([a-z-]+)`", text)
     own = set(words(text)) - ({like[1]} if like else set())

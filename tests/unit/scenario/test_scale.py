@@ -1,4 +1,4 @@
-"""Scenarios at another scale: what is scaled, what is refused, and that a run does the same so many times faster."""
+"""Scenarios at another scale: what is scaled, what is refused, and that a run does the same, only faster."""
 
 from __future__ import annotations
 

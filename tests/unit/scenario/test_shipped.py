@@ -26,7 +26,7 @@ from mrc_testbed.testbed.scenario.load.shipped import (
 ROOT = Path(__file__).parents[3]
 NAMES = [one.name for one in shipped()]
 LONGEST_S = 65
-"""Of a workload. Whoever tries a shipped scenario waits for it."""
+"""Of a workload: a person who tries a shipped scenario waits for it."""
 
 
 def test_all_files_of_the_folder_are_shipped() -> None:

@@ -201,7 +201,7 @@ VIRTUAL = ("world=virtual",)
 
 
 def test_lossless_ports_are_a_matter_of_roce_in_virtual_time() -> None:
-    """The group may stand beside any transport, and counts where it is used."""
+    """The group may be written with any transport, and counts where it is used."""
     pfc = "roce: {buffers: pfc}"
     assert load(pfc).pause_thresholds() is None
     assert load(f"transport: roce\n{pfc}", sets=VIRTUAL).pause_thresholds() is not None

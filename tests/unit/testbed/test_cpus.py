@@ -13,7 +13,7 @@ from mrc_testbed.topos.cost import STANDARD_COST
 
 
 def files(tmp_path: Path, own: str, **content: str) -> tuple[Path, Path]:
-    """/proc/self/cgroup, and cgroups below the folder of the second; `a__b` stands for `a/b`."""
+    """/proc/self/cgroup, and cgroups below the folder of the second; `a__b` means `a/b`."""
     listed = tmp_path / "cgroup"
     listed.write_text(own, encoding="ascii")
     for name, text in content.items():

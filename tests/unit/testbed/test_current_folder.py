@@ -1,4 +1,4 @@
-"""No command runs Python code, or a program, of the folder that it stands in: somebody may have sent that folder."""
+"""No command runs Python code, or a program, of the folder that it runs in: somebody may have sent that folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of a command on a terminal: its colours are obeyed, and no sign stands in place of a character."""
+"""What a person sees of a command on a terminal: its colours are obeyed, and no sign takes the place of a character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of port cases (tests/port_cases.py), of which the kernel's port program does the same."""
+"""The tables of port cases (tests/port_cases.py), which the kernel's port program passes, too."""
 
 from __future__ import annotations
 

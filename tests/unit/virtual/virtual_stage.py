@@ -55,7 +55,7 @@ class Stage:
             self.attach(host.name)
 
     def attach(self, name: str) -> None:
-        """Attach a host, for the first time or anew."""
+        """Attach a host, for the first time or again."""
         got = self.got[name] = []
         told = self.carrier[name] = []
         self.sent[name] = []

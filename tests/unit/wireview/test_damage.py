@@ -1,4 +1,4 @@
-"""Damaged captures: what stands before the damage is shown; the damage is told with its place; memory is bounded."""
+"""Damaged captures: what is before the damage is shown; the damage is told with its place; memory is bounded."""
 
 from __future__ import annotations
 
