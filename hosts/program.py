@@ -59,7 +59,7 @@ class _Track:
     done: bool = False
 
     def wake(self) -> None:
-        """An input came. Who waits for a time as well looks at the clock himself."""
+        """An input came. A track that also waits for a deadline checks the clock again."""
         self.resume_ns = _AGAIN
 
 

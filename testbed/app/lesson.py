@@ -49,8 +49,8 @@ class WrongWorld(UsageError):
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """`runs`: judge these in place of new ones. `again`: run again what was run. `patient`: a prediction may be missing,
-    as when a teacher grades. `audience`: who watches the runs."""
+    """`runs`: judge these in place of new ones. `again`: run again what was run. `patient`: a prediction may
+    be missing, as when a teacher grades. `audience`: who watches the runs."""
 
     virtual: bool = False
     runs: tuple[Path, ...] = ()

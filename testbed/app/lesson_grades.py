@@ -83,7 +83,7 @@ def _not_judged(student: str, lesson: str, of: int, error: Exception) -> GradedW
 
 
 def _refuse_code(work: Work) -> None:
-    """Who grades runs nobody's code unread. Raises UsageError."""
+    """Refuses plugins in the scenarios of students. Raises UsageError."""
     for run in work.lesson.runs:
         if place := named_code(work.scenario_file(run)):
             raise UsageError(f"{place}: grading runs no student's code; read it, then use `lesson check`")

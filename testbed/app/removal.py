@@ -21,7 +21,7 @@ _UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 class RunSelection:
     """Selects runs to remove: all that meet every criterion, but never the `keep` newest.
 
-    What is None says nothing.
+    None disables a criterion.
     """
 
     keep: int | None = None

@@ -12,7 +12,7 @@ from mrc_testbed.testbed.planner.arithmetic.design import Design
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """The sizes, in NICs, that take the same tiers: from `fewest` to that of `full`, which is the network without a
-    free port. Smaller ones take the same a NIC, but that switches come whole."""
+    free port. Below it the cost per NIC is the same, up to rounding to whole switches."""
 
     fewest: int
     full: Design
