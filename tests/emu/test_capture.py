@@ -108,6 +108,7 @@ def _assert_complete(run: Run, path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_kill_9_of_the_supervisor_leaves_captures_with_their_comments(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=1000, scenario=SCENARIO)
     ring = f"pcap/{CUT.replace(':', '_')}.ring"

@@ -57,7 +57,7 @@ def classes(record: Record) -> Iterator[tuple[int, int, int]]:
     ("transport", "opcodes"),
     [("mrc", {bth.WRITE_MIDDLE, wire.SACK}), ("roce", {rc.WRITE_MIDDLE, rc.ACKNOWLEDGE})],
 )
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_frames_of_both_worlds_have_the_same_headers(transport: str, opcodes: set[int], tmp_path: Path) -> None:
     chosen = f"transport: {transport}\n"
     runs = [

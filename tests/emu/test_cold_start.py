@@ -36,6 +36,7 @@ def most_lost(run: Run) -> int:
     return int(3 * environment["base_rtt_ns"] / 1e9 * EV_RATE_BPS / PACKET_BITS) + 1
 
 
+@pytest.mark.nightly
 def test_each_dead_path_is_found_out_by_few_packets(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=5, extra=DEAD_LINK)
     run.finish()

@@ -376,6 +376,7 @@ def resident_bytes(host):
     return int(status.split("VmRSS:")[1].split()[0]) << 10
 
 
+@pytest.mark.nightly(keep=1)
 def test_qps_are_reset_and_destroyed_and_set_up_again(pair):
     size = 8 << 20
     job = StepJob((0, 1), 2, (Compute(1_000_000), Exchange("allreduce", ALL, Terms(size)))).plan()

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.emu.runs import Run
 
 DENYLIST = """
@@ -34,6 +36,7 @@ def data_packets(run: Run) -> dict[tuple[str, str], int]:
     }
 
 
+@pytest.mark.nightly
 def test_denied_from_the_start_a_path_carries_no_data_and_the_others_do(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=5, extra=DENYLIST)
     run.finish()

@@ -200,6 +200,7 @@ def verified(fabric: Fabric) -> bool:
     return True
 
 
+@pytest.mark.nightly
 def test_uplinks_go_one_after_the_other_and_come_back_in_any_order(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         near = [own for own, peer in fabric.plan.ports["p0-t0-0"] if own.name.startswith("up")]

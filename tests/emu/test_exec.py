@@ -66,6 +66,7 @@ def test_commands_on_hosts_of_a_run(tmp_path: Path) -> None:
     assert (over.returncode, over.stderr) == (2, f"mrc-testbed: {run.out}: no run is going on there\n")
 
 
+@pytest.mark.nightly
 def test_a_client_passes_signals_on_and_takes_its_command_with_it(tmp_path: Path) -> None:
     run = going_on(tmp_path, WAITS)
     trap = "trap 'echo heard; exit 5' INT; echo ready; while :; do sleep 0.1; done"

@@ -78,6 +78,7 @@ def test_a_t2_and_a_link_to_one_go_and_come_back_equal_to_the_plan(options: Fabr
 
 
 @pytest.mark.parametrize("ecmp_hash", ["polarised", "independent"])
+@pytest.mark.nightly(keep=1)
 def test_both_worlds_hash_on_both_tiers_alike(ecmp_hash: str, options: FabricOptions) -> None:
     """What the kernel says that it would do, before and after a cut at a T1; and the ports that packets leave by."""
     asked = replace(options, ecmp_hash=ecmp_hash, hash_seed=11)  # type: ignore[arg-type]

@@ -85,6 +85,7 @@ def test_two_flows_with_a_link_down_pass_and_leave_their_rows(tmp_path: Path) ->
     assert "Traceback" not in run.output + run.errors
 
 
+@pytest.mark.nightly
 def test_shares_of_competing_flows_are_not_judged_where_a_plane_holds_seven_packets(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=COMPETING)
     run.finish()

@@ -248,6 +248,7 @@ def intruder(host: Host, said: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("said", [b"", b"\0" * 7, b"\xff" * 60, b"\0" * 16 + b"\1\0\0\0"])
+@pytest.mark.nightly(keep=1)
 def test_strangers_are_shown_out(pair, said):
     first = pair.hosts[0]
     connect(pair, open_qps(pair, job(2, 1000)))
@@ -280,6 +281,7 @@ def test_a_port_that_nobody_answers_on_is_named_when_the_warm_up_is_over(pair):
         ({"transport": "carrier-pigeon"}, "transport must be one of mrc,"),
     ],
 )
+@pytest.mark.nightly(keep=3)
 def test_settings_that_cannot_be_are_refused(cabled, more, message):
     host = cabled.hosts[0]
     answer = host.answer(host.send("configure", **cabled.request(host, **more)))

@@ -39,6 +39,7 @@ def answering(shape: Shape, options: FabricOptions) -> Fabric:
 
 
 @pytest.mark.parametrize("word", FAMILIES)
+@pytest.mark.nightly(keep=1)
 def test_switches_have_their_addresses_and_faults_heal_them(word: str, options: FabricOptions) -> None:
     def body() -> None:
         fabric = answering(FAMILIES[word], options)

@@ -187,6 +187,7 @@ def name_of(pid: int) -> str:
         return ""
 
 
+@pytest.mark.nightly
 def test_programs_of_somebody_elses_run_folder_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are as soon as this user has run the very same; another file makes it another program."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
@@ -213,6 +214,7 @@ def test_a_daemon_that_dies_under_a_program_ends_the_run_by_its_name(tmp_path: P
     assert "the endpoint daemon was killed by SIGKILL" in " ".join(run.output.split())
 
 
+@pytest.mark.nightly
 def test_datagrams_that_a_program_loses_are_not_the_endpoints(tmp_path: Path) -> None:
     """Some to a port where nobody is, and more than a socket holds, by IPv6 as the fabric is."""
     flood = (

@@ -87,7 +87,7 @@ def test_a_folder_that_the_sandbox_could_not_enter_is_refused_before_anything_is
 
 
 @pytest.mark.parametrize("transport", ["roce", "tcp"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_other_transports_need_no_root_either(folder: Path, transport: str) -> None:
     expect = "expect=[qp_errors == 0, bytes_wrong == 0]"
     options = ("--set", f"transport={transport}", "--set", "ecmp.repath=true", "--set", expect)
@@ -104,6 +104,7 @@ def test_kill_9_of_the_outer_process_leaves_nothing_of_a_rootless_run(folder: Pa
     assert run.finish() == -signal.SIGKILL
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_a_rootless_run_with_its_verdict(folder: Path) -> None:
     run = Run(folder, steps=200, wrapper=as_nobody(folder))
     run.wait_until_step(1)
@@ -146,6 +147,7 @@ def test_nobody_else_may_attach_to_a_run_of_root(folder: Path) -> None:
         assert "the nodes of this run needs root. Fix: run the same command with sudo" in one.stderr
 
 
+@pytest.mark.nightly
 def test_programs_run_without_root(folder: Path) -> None:
     """In the sandbox's own user namespace; its owner executes more of them."""
     scenario = (
@@ -206,6 +208,7 @@ def test_the_files_that_a_fabric_is_said_to_need_are_enough(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("kind", "needed", "then"), [("user", "1 user namespace", WITHOUT_RIGHTS), ("net", "12 net namespaces", "")]
 )
+@pytest.mark.nightly(keep=1)
 def test_a_machine_that_allows_no_namespaces_is_told_of(folder: Path, kind: str, needed: str, then: str) -> None:
     wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", NO_NAMESPACES.format(kind, then)]
     os.chown(folder, 0, 0)
@@ -219,6 +222,7 @@ def test_a_machine_that_allows_no_namespaces_is_told_of(folder: Path, kind: str,
 
 
 @pytest.mark.parametrize("who", [as_nobody, lambda _: []], ids=["nobody", "root"])
+@pytest.mark.nightly(keep=1)
 def test_a_filter_of_a_container_is_told_of(folder: Path, who: Callable[[Path], list[str]]) -> None:
     said = refused(folder, [*who(folder), sys.executable, "-c", NO_UNSHARE])
     assert "the seccomp filter of a container or service forbids namespaces. Fix: start the container with" in said

@@ -48,6 +48,7 @@ def test_a_run_with_faults_passes_and_leaves_its_evidence(tmp_path: Path) -> Non
     assert "Traceback" not in run.output + run.errors
 
 
+@pytest.mark.nightly
 def test_a_host_cut_off_for_good_breaks_its_qp_and_that_is_a_result(tmp_path: Path) -> None:
     cut = "faults:\n  - {at: 300ms, link-down: [h0:p0-t0-0, h0:p1-t0-0], for: 60s}\n"
     run = Run(tmp_path, steps=30, extra=cut, options=("--set", "fabric.rtt=5ms"))
@@ -249,7 +250,7 @@ def test_a_reader_that_leaves_does_not_stop_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "<&- >&- 2>&-"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_output_that_goes_nowhere_does_not_stop_a_run(tmp_path: Path, redirection: str) -> None:
     run = Run(tmp_path, steps=5, wrapper=["sh", "-c", f'exec "$0" "$@" {redirection}'])
     run.finish()

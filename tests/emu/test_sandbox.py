@@ -61,6 +61,7 @@ def await_gone(mark: str, seconds: float = 10) -> None:
 
 
 @pytest.mark.parametrize("victim", ["caller", "warden", "supervisor"])
+@pytest.mark.nightly(keep=1)
 def test_kill_9_leaves_no_process(victim: str) -> None:
     mark = f"{MARK}={victim}{os.getpid()}"
     environment = {**os.environ, MARK: mark.partition("=")[2]}
@@ -83,6 +84,7 @@ def child_of(pid: int) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.nightly(keep=1)
 def test_a_signal_to_the_caller_alone_interrupts_the_supervisor(number: signal.Signals) -> None:
     mark = f"{MARK}={number.name}{os.getpid()}"
     environment = {**os.environ, MARK: mark.partition("=")[2]}

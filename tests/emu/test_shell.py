@@ -181,6 +181,7 @@ def test_a_prompt_in_a_run_sees_its_nodes_and_leaves_it_as_it_was(tmp_path: Path
     assert "this run is over" in over.stderr
 
 
+@pytest.mark.nightly
 def test_a_prompt_ends_with_its_run_and_holds_nothing_of_it(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=1000)
     run.wait_until_step(1)

@@ -26,6 +26,7 @@ faults:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_tshark_reads_a_flap_on_a_t1_port_as_wire_does(
     tmp_path: Path, machine: list[Capability], options: FabricOptions
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_transport_of_the_kernel_has_no_queue_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verbs", ["libraries", "preload"])
+@pytest.mark.nightly(keep=1)
 def test_without_a_compiler_the_machine_lacks_something(tmp_path: Path, verbs: str) -> None:
     """Once it has been compiled nothing is lacking, so this is as before."""
     tools = tmp_path / "tools"

@@ -93,6 +93,7 @@ faults: [{at: cold-start, link-flap: "h1:p1-t0-*", period: 1779ms, count: 2}]
 """
 
 
+@pytest.mark.nightly
 def test_what_waits_in_slow_lossless_ports_is_counted_when_it_has_come(tmp_path: Path) -> None:
     """20 s were not enough for it, so packets were missing."""
     assert wrong_with(load_scenario_text(FULL_AND_SLOW), tmp_path) == []

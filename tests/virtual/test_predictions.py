@@ -62,6 +62,7 @@ def message_ns(scenario: Scenario, name: str) -> float:
 @pytest.mark.parametrize(
     "changes", [[], ["fabric.planes=1"], ["transport=roce"], ["fabric.port_rate=50mbit", "fabric.rtt=20ms"]]
 )
+@pytest.mark.nightly(keep=8)
 def test_a_message_and_its_answer_take_as_long_as_predicted(tmp_path: Path, size: str, changes: list[str]) -> None:
     text = FLOWS.replace("SIZE", size)
     scenario = load_scenario_text(text, overrides=changes)
@@ -148,6 +149,7 @@ def of_family(text: str, name: str) -> str:
         ("rails", "h1", 4),
     ],
 )
+@pytest.mark.nightly(keep=9)
 def test_a_message_over_any_family_takes_as_long_as_its_links(
     tmp_path: Path, size: str, family: str, peer: str, links: int
 ) -> None:

@@ -111,6 +111,7 @@ def test_prometheus_scrapes_a_run_and_answers_the_dashboard(run: tuple[Prometheu
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_its_checker_takes_what_a_finished_run_exports(tmp_path: Path) -> None:
     ran, _ = mrc("run", str(SMALL), "--virtual", "--quiet", "--out", str(tmp_path)).communicate()
     assert ran.startswith("PASS")

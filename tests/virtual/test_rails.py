@@ -40,6 +40,7 @@ def spine_bytes(run: Run) -> int:
 
 
 @pytest.mark.parametrize(("variant", "share"), [("crossing", 3 / 4), ("along", 0), ("along-thin", 0)])
+@pytest.mark.nightly(keep=1)
 def test_three_quarters_cross_the_spine_or_nothing(variant: str, share: float, tmp_path: Path) -> None:
     run = run_of(cells()[variant], tmp_path)
     sent = run.steps["bytes"].sum()
@@ -49,6 +50,7 @@ def test_three_quarters_cross_the_spine_or_nothing(variant: str, share: float, t
 
 
 @pytest.mark.parametrize("variant", STEPS_WITHIN)
+@pytest.mark.nightly(keep=1)
 def test_a_step_takes_what_is_predicted(variant: str, tmp_path: Path) -> None:
     scenario = cells()[variant]
     predicted = scenario.jobs[0].steps(scenario.shape()).step_ns(scenario.shape())

@@ -43,7 +43,7 @@ def test_the_fabrics_are_the_planners(variant: str) -> None:
 
 
 @pytest.mark.parametrize("variant", LEFT)
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_a_dead_switch_costs_what_arithmetic_says(variant: str, tmp_path: Path) -> None:
     scenario = cell(variant)
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:

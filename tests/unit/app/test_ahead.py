@@ -26,6 +26,7 @@ def figures(folder: Path) -> str:
     return (folder / "counters.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.nightly
 def test_what_several_processes_find_is_what_one_finds_in_the_same_order(tmp_path: Path) -> None:
     found = {}
     for jobs in (1, 3):

@@ -57,6 +57,7 @@ def said(record: RunRecord) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (record.folder / "map.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.nightly
 def test_each_fault_in_turn_is_named_and_nothing_else(record: RunRecord) -> None:
     accused = [line["component"] for line in said(record) if line["op"] == "accuse"]
     assert accused == ["p0-t0-1:p0-t1-1", "p1-t1-0", "p0-t0-0", "h4:p1-t0-1", "h2:p0-t0-0"]
@@ -105,6 +106,7 @@ def test_every_probe_is_in_the_books_and_every_key_is_documented(record: RunReco
     ],
     ids=["clos3", "rail"],
 )
+@pytest.mark.nightly(keep=1)
 def test_agents_probe_any_family_beside_data(fabric: str, tmp_path: Path) -> None:
     text = f"name: any\nworld: virtual\nfabric: {fabric}\nmapper: {{}}\nworkload: [{{permutation: {{for: 2s}}}}]\n"
     assert wrong_with(load_scenario_text(text), tmp_path) == []

@@ -238,6 +238,7 @@ def test_no_slot_of_a_python_class_hides_an_attribute_of_its_compiled_base() -> 
 
 @needs_it
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_simulations_have_the_same_results() -> None:
     done = python("-m", "tests.sim.results")
     assert done.stdout == (ROOT / "tests/sim/results.txt").read_text(encoding="utf-8"), done.stderr

@@ -87,6 +87,7 @@ def test_a_case_is_observed_once(tmp_path: Path) -> None:
         observe(case)
 
 
+@pytest.mark.nightly
 def test_what_nothing_came_of_is_no_case(tmp_path: Path) -> None:
     """A switch that trims nothing where nothing would be trimmed: the run without it is the same to the byte."""
     draft = next(one for seed in range(99) if not (one := draw_case(seed, None, LASTS_S)).busy and not one.kinds)

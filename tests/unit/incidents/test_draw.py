@@ -45,6 +45,7 @@ def test_the_page_has_a_row_for_each_kind() -> None:
         assert (kind.word, kind.fault, kind.about) in rows
 
 
+@pytest.mark.nightly
 def test_a_quarter_has_no_incident_and_a_tenth_has_two() -> None:
     counts = Counter(len(draw_case(seed).kinds) for seed in SEEDS)
     for number, chance in ((0, NONE), (2, TWO)):

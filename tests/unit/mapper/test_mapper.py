@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from mrc_testbed.testbed.mapper.evidence import Observation
 from mrc_testbed.testbed.mapper.mapper import STALLED, MapAction, MapChange, PathMapper
 from tests.mapping.rows import LINK, STANDARD
@@ -45,6 +47,7 @@ def test_a_dead_link_is_accused_once_and_cleared_when_it_is_well() -> None:
     assert 70 * PERIOD_NS < cleared.t_ns <= 75 * PERIOD_NS
 
 
+@pytest.mark.nightly
 def test_what_loses_little_is_cleared_later_than_what_is_dead() -> None:
     def cleared_after(loss: float) -> int:
         changes = mapped(TABLE, iter(timeline(({TABLE.named(LINK): loss}, 200), ({}, 400), seed=3)))
@@ -122,6 +125,7 @@ def three_faults(seed: int) -> list[Period]:
     return timeline(({}, 5), (broken, 40), ({}, 20), seed=seed)
 
 
+@pytest.mark.nightly
 def test_names_of_planes_do_not_matter() -> None:
     for seed in range(4):
         before = three_faults(seed)
@@ -141,6 +145,7 @@ def test_periods_without_a_loss_in_front_do_not_matter() -> None:
         assert set(alone) == set(behind)
 
 
+@pytest.mark.nightly
 def test_a_row_in_two_halves_is_the_same_evidence() -> None:
     def halves(row: Observation) -> list[Observation]:
         half = row.sent // 2

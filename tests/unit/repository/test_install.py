@@ -92,6 +92,7 @@ def test_it_runs_from_where_it_is_installed(installed: Installed) -> None:
     assert installed.run("python", "-c", program).strip() == str(installed.package / "scenarios")
 
 
+@pytest.mark.nightly
 def test_modules_of_the_same_names_are_the_users(installed: Installed) -> None:
     """In the folder that a command runs in; there is a `socket.py` as well."""
     for name in (*PACKAGES, "socket"):

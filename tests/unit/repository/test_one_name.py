@@ -93,6 +93,7 @@ def test_fabric(mrc_testbed):
 """
 
 
+@pytest.mark.nightly
 def test_a_test_finds_the_users_modules_and_our_fixture(place: Path) -> None:
     (place / "hosts.py").write_text('LAB = {"leaf-1": "192.0.2.1"}\n')
     (place / "test_lab.py").write_text(TEST)

@@ -94,7 +94,7 @@ DAMAGES = (a_fifo, endless, nested, huge, a_folder)
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", [*DOCUMENTS, *LINES, *TABLES, "scenario.yaml"])
-@pytest.mark.nightly(keep=20)
+@pytest.mark.nightly(keep=10)
 def test_a_file_that_is_none_is_named_in_one_line(
     call: Call, run: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
@@ -230,7 +230,7 @@ def test_a_plugin_that_a_run_names_is_opened_only_if_it_is_a_file(call: Call, ru
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.nightly(keep=6)
+@pytest.mark.nightly(keep=3)
 def test_a_value_that_no_run_writes_ends_in_a_line(call: Call, run: Path, other: Path, seed: int) -> None:
     changed = spoil(run, random.Random(seed))
     if seed % 2:

@@ -123,6 +123,7 @@ def rewritten(folder: Path, **changes: object) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["run", "gather", "matrix"])
+@pytest.mark.nightly(keep=13)
 def test_names_in_a_sweep_lead_nowhere(tmp_path: Path, call: Call, changes: dict[str, object], command: str) -> None:
     folder = planned(tmp_path, 1).path
     rewritten(folder, **changes)

@@ -271,6 +271,7 @@ def test_the_status_of_a_run_is_that_of_the_command(call: Call, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("arguments", [["schema"], ["topo", "show", QUICKSTART], ["--help"]])
+@pytest.mark.nightly(keep=1)
 def test_a_reader_that_leaves_is_no_failed_run(arguments: list[str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)

@@ -128,6 +128,8 @@ COMMANDS = {
     "decode": [("decode results/latest/pcap/*.pcapng --limit 2", 0)],
 }
 """Every command with what it is called with, in an order in which each finds what it wants, and its exit status."""
+STARTING = ("run", "hunt", "clean", "replay", "report", "sweep plan", "sweep cell", "sweep run")
+"""Those that start processes of ours, and what they need and leave."""
 DRIVER = """\
 import os, sys
 from mrc_testbed.testbed.isolated import leave_out_the_current_folder
@@ -150,9 +152,11 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_no_command_imports_from_the_folder(trapped: Trapped, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [STARTING, tuple(COMMANDS)], ids=["what starts processes", "all"])
+@pytest.mark.nightly(keep=1)
+def test_no_command_imports_from_the_folder(names: tuple[str, ...], trapped: Trapped, tmp_path: Path) -> None:
     (tmp_path / "driver.py").write_text(DRIVER)
-    wanted = [each for calls in COMMANDS.values() for each in calls]
+    wanted = [each for name in names for each in COMMANDS[name]]
     said = trapped.run(sys.executable, "-P", str(tmp_path / "driver.py"), json.dumps([line for line, _ in wanted]))
     assert json.loads(said.splitlines()[-1]) == [list(each) for each in wanted], said
 

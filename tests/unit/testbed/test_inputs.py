@@ -157,6 +157,7 @@ def test_frames_of_windows(tmp_path: Path) -> None:
     ],
     ids=lambda words: f"{words[0]} {words[-1]}",
 )
+@pytest.mark.nightly(keep=8)
 def test_a_folder_is_no_file_to_write(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], name: str
 ) -> None:

@@ -61,7 +61,7 @@ def run(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-@pytest.mark.nightly(keep=4)
+@pytest.mark.nightly(keep=2)
 def test_its_colours_are_obeyed(shown: Shown, run: Path, arguments: list[str]) -> None:
     places = {"RUN": str(run), "RESULTS": str(run.parent)}
     lines = shown(*(places.get(word, word) for word in arguments))
