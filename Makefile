@@ -24,7 +24,8 @@ test-nightly: test-setup
 test-fast: setup
 	@tools/run-tests fast
 
-# Options in ARGS, such as ARGS="--suite trixie --only demo". -E: the proxies and the cache's place are the caller's.
+# Options in ARGS, such as ARGS="--suite trixie --only demo" or ARGS=--containerfile.
+# -E: the proxies and the place of the cache are those of the caller.
 test-distros:
 	@$(SUDO:sudo=sudo -E) tools/test-distros $(ARGS)
 

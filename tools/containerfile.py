@@ -1,7 +1,7 @@
 """The Containerfile, carried out without a container: its stages, and each stage's lines in a bare root.
 
-Knows the instructions that the Containerfile has, and refuses others: FROM, COPY of the whole context, RUN, ENV, WORKDIR,
-ENTRYPOINT and CMD as lists.
+Knows the instructions that the Containerfile has, and refuses others: FROM, COPY of the whole context, RUN, ENV,
+WORKDIR, ENTRYPOINT and CMD as lists.
 """
 
 from __future__ import annotations
