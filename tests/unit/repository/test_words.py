@@ -97,7 +97,7 @@ def test_remarks_are_docstrings_and_comments_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("page", files("docs/**/*.md"), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", files(*PAGES), ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_cell_of_a_table_holds_a_paragraph(page: Path) -> None:
     rows = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
