@@ -16,6 +16,7 @@ OTHERWISE = {
     "commands/test_scenarios.py": "calls the command",
     "fabric/test_bgp_locators.py": "plans of all families, and what FRR is told of them",
     "planner/test_bridge_command.py": "calls the command",
+    "repository/test_hooks.py": "hooks for commits, one of which reads shipped scenarios",
     "repository/test_results_doc.py": "docs/results.md, held against whole runs",
     "runner/test_options.py": "all capabilities that the fabric knows of",
     "testbed/test_inputs.py": "calls the command",
