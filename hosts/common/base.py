@@ -16,6 +16,10 @@ from mrc_testbed.hosts.common.qpstate import QueuePair
 from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER, Timers
 
+FIRST_QPN = 0x10
+"""0 and 1 are management QPs; in MRC 2 stands for endpoint operations."""
+REGION_SPACING = 1 << 32
+"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
 Packet = tuple[int, Hashable, int]
 """Size, where to send it, traffic class."""
 ControlPacket = tuple[int, Hashable, Callable[..., int], tuple[Any, ...], int]
@@ -103,13 +107,20 @@ QpT = TypeVar("QpT", bound=QueuePair)
 class EndpointBase(Generic[ContextT, QpT]):
     """The base of endpoints that a datagram loop drives. `ContextT`, `QpT`: the context and the QPs of this kind."""
 
-    __slots__ = ("_context", "_icrc", "_qps")
+    __slots__ = ("_context", "_icrc", "_next_qpn", "_qps")
     _context: ContextT
     _icrc: bool
     """Packets carry a CRC."""
+    _next_qpn: int
     _qps: dict[int, QpT]
 
     # --- application ---
+
+    def new_qpn(self) -> int:
+        """A number for a QP that a program connects later."""
+        qpn = self._next_qpn
+        self._next_qpn += 1
+        return qpn
 
     def destroy_qp(self, qpn: int) -> None:
         """Any state -> gone, with its region: `region` views that the application still holds are its own affair.

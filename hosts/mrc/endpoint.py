@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.common.base import DataSender, EndpointBase
+from mrc_testbed.hosts.common.base import FIRST_QPN, REGION_SPACING, DataSender, EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
@@ -27,12 +27,8 @@ from mrc_testbed.hosts.mrc.qp import Qp, receiving
 from mrc_testbed.hosts.mrc.reasons import Ignored
 from mrc_testbed.hosts.mrc.receiver import ANY_NUMBER, Receiver
 
-FIRST_QPN = 0x10
-"""0 to 2 have fixed meanings (2: endpoint operations)."""
 MOST_WIMM = (1 << 15) - 1
 """RQMSNs are compared in half of their 16 bits."""
-REGION_SPACING = 1 << 32
-"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
 class Endpoint(EndpointBase[Context, Qp]):
@@ -44,7 +40,7 @@ class Endpoint(EndpointBase[Context, Qp]):
     monotonic clock; a `now_ns` smaller than an earlier one is a caller's mistake.
     """
 
-    __slots__ = ("_config", "_next_qpn", "_peers", "_trimmed")
+    __slots__ = ("_config", "_peers", "_trimmed")
 
     def __init__(self, config: EndpointConfig, plugins: Plugins = NO_PLUGINS) -> None:
         """Raises `UnknownChoiceError` for a name that neither the core nor a plugin has."""
@@ -71,12 +67,6 @@ class Endpoint(EndpointBase[Context, Qp]):
         attributes = self._attributes(self.new_qpn(), region_bytes, initial_psn)
         self._qps[attributes.qpn] = Qp(self._context, self._peer(peer), attributes)
         return attributes
-
-    def new_qpn(self) -> int:
-        """A number for a QP that a program connects later."""
-        qpn = self._next_qpn
-        self._next_qpn += 1
-        return qpn
 
     def open_receiver(self, qpn: int, peer: int, terms: QpTerms, domain: Domain) -> None:
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.base import FIRST_QPN, REGION_SPACING, EndpointBase
 from mrc_testbed.hosts.common.errors import UnknownPeerError
 from mrc_testbed.hosts.common.figures import PathReport, QpFlow
 from mrc_testbed.hosts.common.memory import Domain, QpTerms
@@ -21,11 +21,6 @@ from mrc_testbed.hosts.rc.qp import RcQp
 from mrc_testbed.hosts.rc.reasons import RcIgnored
 from mrc_testbed.hosts.rc.requester import Requester
 from mrc_testbed.hosts.rc.responder import ANY_NUMBER
-
-FIRST_QPN = 0x10
-"""0 and 1 are management QPs."""
-REGION_SPACING = 1 << 32
-"""Virtual addresses of regions: QP number times this, so that no two regions touch."""
 
 
 class AsideTaker(Protocol):
@@ -42,7 +37,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
     `poll_transmit` until None, and one timer at `next_timeout`. Times are integer nanoseconds of one monotonic clock.
     """
 
-    __slots__ = ("_config", "_draws", "_next_qpn", "_overheads", "_peers", "aside")
+    __slots__ = ("_config", "_draws", "_overheads", "_peers", "aside")
 
     def __init__(self, config: RcConfig) -> None:
         self._config = config
@@ -95,12 +90,6 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
     def context(self) -> RcContext:
         """What its QPs share."""
         return self._context
-
-    def new_qpn(self) -> int:
-        """A number for a QP that a program connects later."""
-        qpn = self._next_qpn
-        self._next_qpn += 1
-        return qpn
 
     def open_receiver(self, qpn: int, peer: int, terms: QpTerms, domain: Domain) -> None:
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`

@@ -120,7 +120,7 @@ def _facts(record: RunRecord, verdict: Verdict) -> dict[str, str | int]:
 def _add_events(root: Any, course: RunCourse, ahead_ns: int) -> None:
     root.set_attribute("mrc.ev_changes", len(course.moments))
     for moment in course.moments[:MOST_EVENTS]:
-        root.add_event(moment.name, {"host": moment.node, **moment.facts}, moment.t_ns + ahead_ns)
+        root.add_event(moment.name, {"host": moment.node, **moment.facts}, moment.begin_ns + ahead_ns)
 
 
 def _name(span: TraceSpan) -> str:

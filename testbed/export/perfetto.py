@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from mrc_testbed.testbed.export.timeline import RUN, RunCourse, TraceMoment, TraceSpan
+from mrc_testbed.testbed.export.timeline import RUN, RunCourse, TraceMoment
 
 _FIRST_HOST = 10
 
@@ -31,7 +31,7 @@ class _Tracks:
 
     def __init__(self, course: RunCourse) -> None:
         self._course = course
-        marks: list[TraceSpan | TraceMoment] = [*course.spans, *course.moments]
+        marks: list[TraceMoment] = [*course.spans, *course.moments]
         nodes = {RUN, *(mark.node for mark in marks), *(point.node for point in course.curves)}
         ordered = sorted(nodes, key=lambda node: (node != RUN, len(node), node))
         self._processes = {node: 1 if node == RUN else _FIRST_HOST + place for place, node in enumerate(ordered)}
@@ -47,7 +47,7 @@ class _Tracks:
             yield {"ph": "X", "name": span.name, "cat": "run", **where, **times, "args": dict(span.facts)}
         for moment in self._course.moments:
             where = self._where(moment.node, moment.track)
-            at = {"ts": self._us(moment.t_ns), "s": "t"}
+            at = {"ts": self._us(moment.begin_ns), "s": "t"}
             yield {"ph": "i", "name": moment.name, "cat": "run", **where, **at, "args": dict(moment.facts)}
         for point in self._course.curves:
             value = {"ts": self._us(point.t_ns), "args": {"value": point.value}}

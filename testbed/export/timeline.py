@@ -23,27 +23,22 @@ _BACK = "EV back"
 
 
 @dataclass(frozen=True, slots=True)
-class TraceSpan:
-    """Something that lasts. `node` and `track`: where it is drawn; two spans of one track do not overlap unless one is
-    inside the other. Times are those of CLOCK_MONOTONIC."""
+class TraceMoment:
+    """Something that happens at `begin_ns` of CLOCK_MONOTONIC. `node` and `track`: where it is drawn."""
 
     node: str
     track: str
     name: str
     begin_ns: int
-    end_ns: int
-    facts: Mapping[str, str | int | float] = field(default_factory=dict)
+    facts: Mapping[str, str | int | float] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class TraceMoment:
-    """Something that happens at once."""
+class TraceSpan(TraceMoment):
+    """Something that lasts from then until `end_ns`. Two spans of one track do not overlap unless one is inside the
+    other."""
 
-    node: str
-    track: str
-    name: str
-    t_ns: int
-    facts: Mapping[str, str | int | float] = field(default_factory=dict)
+    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +87,9 @@ def _phases(record: RunRecord, end_ns: int) -> Iterator[TraceSpan]:
             open_[line.phase] = line.t_ns
         elif line.op == "phase" and line.phase in open_:
             facts = {"error": line.error} if line.error else {}
-            yield TraceSpan(RUN, "phases", line.phase, open_.pop(line.phase), line.t_ns, facts)
+            yield TraceSpan(RUN, "phases", line.phase, open_.pop(line.phase), line.t_ns, facts=facts)
     for phase, begin_ns in open_.items():
-        yield TraceSpan(RUN, "phases", phase, begin_ns, max(end_ns, begin_ns), {"error": "it did not end"})
+        yield TraceSpan(RUN, "phases", phase, begin_ns, max(end_ns, begin_ns), facts={"error": "it did not end"})
 
 
 def _faults(record: RunRecord, end_ns: int) -> Iterator[TraceSpan]:
@@ -105,11 +100,11 @@ def _faults(record: RunRecord, end_ns: int) -> Iterator[TraceSpan]:
         name = f"{outage.kind} {outage.target}"
         heal_ns = end_ns if outage.healed_ns is None else min(outage.healed_ns, end_ns)
         begin_ns = outage.injected_ns
-        yield TraceSpan(RUN, f"fault {outage.fault}", name, begin_ns, max(heal_ns, begin_ns), facts)
+        yield TraceSpan(RUN, f"fault {outage.fault}", name, begin_ns, max(heal_ns, begin_ns), facts=facts)
         back_ns = healed[outage.fault, outage.number].goodput.ns
         if back_ns:
             until, track = begin_ns + round(back_ns), f"recovery {outage.fault}"
-            yield TraceSpan(RUN, track, f"until goodput is back: {name}", begin_ns, until, facts)
+            yield TraceSpan(RUN, track, f"until goodput is back: {name}", begin_ns, until, facts=facts)
 
 
 def _steps(record: RunRecord, left_out: list[str]) -> Iterator[TraceSpan]:
@@ -120,7 +115,7 @@ def _steps(record: RunRecord, left_out: list[str]) -> Iterator[TraceSpan]:
             left_out.append(f"{len(steps) - SLOWEST} of {len(steps)} steps of {job}, all but the slowest")
         for step in shown:
             yield TraceSpan(
-                RUN, f"steps {job}", f"step {step.index}", step.begin_ns, step.end_ns, {"bytes": step.bytes}
+                RUN, f"steps {job}", f"step {step.index}", step.begin_ns, step.end_ns, facts={"bytes": step.bytes}
             )
 
 
@@ -143,14 +138,16 @@ def _stalls(record: RunRecord, end_ns: int) -> Iterator[TraceSpan]:
     """A track a QP."""
     for stall in record.stalls:
         end = max(end_ns if stall.end_ns is None else stall.end_ns, stall.begin_ns)
-        yield TraceSpan(stall.host, f"QP {stall.qp}", "delivers nothing", stall.begin_ns, end, {"peer": stall.peer})
+        yield TraceSpan(
+            stall.host, f"QP {stall.qp}", "delivers nothing", stall.begin_ns, end, facts={"peer": stall.peer}
+        )
 
 
 def _ev_moments(record: RunRecord) -> Iterator[TraceMoment]:
     for change in record.ev_changes:
         name = _BAD if change.new == ASSUMED_BAD else _BACK if change.restored else f"EV {change.new}"
         facts: dict[str, str | int | float] = {"peer": change.peer, "plane": change.plane, "uplink": change.uplink}
-        yield TraceMoment(change.host, "EVs", name, change.t_ns, facts)
+        yield TraceMoment(change.host, "EVs", name, change.t_ns, facts=facts)
 
 
 def _goodput(record: RunRecord) -> Iterator[CurvePoint]:

@@ -203,16 +203,19 @@ class Pair:
                     host.read()
 
 
-@pytest.fixture
-def cabled():
-    """Not configured yet."""
-    pair = Pair(0)
+def cabled_pair(pair):
+    """Not configured yet; it ends with the test."""
     try:
         pair.cable()
         yield pair
     finally:
         for host in pair.hosts:
             host.end()
+
+
+@pytest.fixture
+def cabled():
+    yield from cabled_pair(Pair(0))
 
 
 @pytest.fixture(params=[0, RTT_NS // 2], ids=["no-delay", "delay-line"])

@@ -14,7 +14,7 @@ from mrc_testbed.hosts.ktcp.dialling import LISTEN_PORT
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, Compute, Exchange, StepJob
-from tests.emu.test_daemon_pair import PLANES, PORT_RATE_BPS, RTT_NS, Host, Pair, pytestmark, run_program
+from tests.emu.test_daemon_pair import PLANES, PORT_RATE_BPS, RTT_NS, Host, Pair, cabled_pair, pytestmark, run_program
 
 __all__ = ["pytestmark"]
 
@@ -60,13 +60,7 @@ class TcpPair(Pair):
 
 @pytest.fixture
 def cabled():
-    pair = TcpPair(0)
-    try:
-        pair.cable()
-        yield pair
-    finally:
-        for host in pair.hosts:
-            host.end()
+    yield from cabled_pair(TcpPair(0))
 
 
 @pytest.fixture
