@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sim.simnet import Net, QpError, T, pattern
 
 damage = st.lists(
@@ -12,7 +13,7 @@ damage = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(damage, st.integers(0, 1 << 20))
 def test_damaged_packets_never_raise(changes, seed):
     net = Net(planes=2, uplinks=2, seed=seed, linear_tries=2, exponential_tries=1)

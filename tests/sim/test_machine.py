@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.examples import examples
 from tests.sim.simnet import MS, ImmediateDelivered, Net, T, pattern
 
 pytestmark = pytest.mark.slow
@@ -134,6 +135,6 @@ class Troubles(RuleBasedStateMachine):
 
 
 Troubles.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(60), stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestTroubles = Troubles.TestCase

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common.events import ImmediateDelivered, WriteCompleted
+from tests.examples import examples
 from tests.sim.programs import ADDRESS, MS, PAYLOAD, TRANSPORTS, Pair, Ram, T, is_data, network
 from tests.sim.simnet import pattern
 
@@ -112,7 +113,7 @@ STORIES = given(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @STORIES
 def test_complete_means_there_once_and_in_order(transport, seed, loss, delay_ns, messages, receives):
     Story(transport, seed, loss, delay_ns, messages, receives).end()
@@ -120,7 +121,7 @@ def test_complete_means_there_once_and_in_order(transport, seed, loss, delay_ns,
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @STORIES
 def test_complete_means_there_once_and_in_order_in_many_stories(transport, seed, loss, delay_ns, messages, receives):
     Story(transport, seed, loss, delay_ns, messages, receives).end()

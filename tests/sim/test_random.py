@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sim.simnet import MS, ImmediateDelivered, Net, T, pattern
 
 PATHS = [(p, u) for p in range(2) for u in range(3)]
@@ -26,7 +27,7 @@ networks = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(networks)
 def test_every_byte_arrives_while_one_path_lives(story):
     net = Net(planes=2, uplinks=3, seed=story["seed"])

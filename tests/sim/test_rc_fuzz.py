@@ -10,6 +10,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire as shared
 from mrc_testbed.hosts.rc import wire
 from mrc_testbed.hosts.rc.config import RECOVERIES
+from tests.examples import examples
 from tests.sim.rcnet import RcNet
 from tests.sim.simnet import ImmediateDelivered, QpError, T, pattern
 
@@ -47,7 +48,7 @@ class Shuffler:
 
 
 @EACH
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 1 << 16),
     late=st.sampled_from([0.0, 0.02, 0.2]),

@@ -21,6 +21,7 @@ from mrc_testbed.topos.families.rail import Rail
 from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 from tests.small_families import every
 
 THREE = Clos3(2, 2, 2, 4, 2)
@@ -43,7 +44,7 @@ def shown(panel: PlanePanel, frame: dict[str, Any]) -> list[str]:
     return ["".join(span.text for span in row).rstrip() for row in panel.rows(frame)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(every)
 def test_tiles_add_up_to_the_paths_of_all_pairs(family: Family) -> None:
     plan = plan_of(family)

@@ -39,6 +39,7 @@ from mrc_testbed.testbed.scenario.faults import KINDS
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 from tests.screens import FakeTerminal
 from tests.unit.fakes import FakeClock
 
@@ -312,7 +313,7 @@ workload: [{{sendrecv: {{size: 1MiB, iterations: 2}}}}]
     return {**model.frame(S), "every_s": EVERY_S}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(SHAPES, st.integers(10, 240), st.integers(3, 70), st.sampled_from([UNICODE, ASCII]))
 def test_whatever_the_fabric_it_fits_into_the_terminal(shape: Shape, columns: int, rows: int, signs: Any) -> None:
     plan = build_plan(shape)

@@ -35,6 +35,7 @@ from mrc_testbed.testbed.wireview.decode import decode
 from mrc_testbed.testbed.wireview.select import PacketFilter
 from tests import documented
 from tests.captures import frame
+from tests.examples import examples
 from tests.rings import WALL_AHEAD_NS, Passing, RingFile, block
 from tests.unit.checks.test_folder import LINK, PLAN, RunFolder, at, ev, fault
 
@@ -245,7 +246,7 @@ def test_a_spoilt_block_is_damage_and_no_exception(tmp_path_factory: pytest.Temp
     assert frames[0] == data(1)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=100))
 def test_whatever_a_ring_holds_it_is_converted_or_refused(
     tmp_path_factory: pytest.TempPathFactory, monotonic_ns: int, wall_ns: int, noise: bytes

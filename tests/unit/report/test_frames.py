@@ -23,6 +23,7 @@ from mrc_testbed.testbed.rundir.lines import MAP
 from mrc_testbed.testbed.rundir.results import point_latest
 from mrc_testbed.testbed.rundir.tables import CSV_TABLES, PORTS, PRINTED, PROGRAMS, ROUTES, Table
 from mrc_testbed.testbed.switching.port_counts import PortCounts
+from tests.examples import examples
 from tests.unit.checks.test_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev
 from tests.unit.recorded import add_flows, record_run
 
@@ -178,7 +179,7 @@ def test_a_killed_run_gives_what_it_wrote(tmp_path: Path, folder: Path) -> None:
     assert len(run.steps) == 7
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     data=st.data(), name=st.sampled_from(["samples", "ports", "waits", "completions", "events", "snapshots", "history"])
 )

@@ -12,6 +12,7 @@ from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schema
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.topos.plan import build_plan
+from tests.examples import examples
 from tests.unit.scenario.test_mistakes import VALUES, mistakes
 
 S = 10**9
@@ -214,7 +215,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(PATHS, VALUES)
 def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value: object) -> None:
     text = HEAD + INCAST + "  - write: {from: h1, to: h3, for: 4s}\nexpect: [fair_share.min >= 0.9]\n"

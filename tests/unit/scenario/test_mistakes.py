@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed.errors import ExitCode, ScenarioError
 from mrc_testbed.testbed.scenario import load_scenario, load_scenario_text, render_problems
+from tests.examples import examples
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 HEAD = """\
@@ -447,7 +448,7 @@ def test_problems_without_a_file_are_shown_plainly() -> None:
     assert render_problems(caught.value) == "--set seed=-1: must be at least 0, such as 7; got -1"
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.text(alphabet=st.sampled_from("abc:-{}[]'\"&*!|>%@`#,? \n\t0129._~\\<=")) | st.text())
 @example("name: &a a\n*a : 3")
 @example("a: !!int x")
@@ -475,7 +476,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(PATHS, VALUES)
 def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value: object) -> None:
     told = ""

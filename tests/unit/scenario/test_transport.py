@@ -18,6 +18,7 @@ from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.topos.fold import fold, fold_all
 from mrc_testbed.topos.routes import Routing
+from tests.examples import examples
 from tests.unit.scenario.test_mistakes import mistakes, told
 
 TEXT = """\
@@ -354,7 +355,7 @@ OF_MRC = ("cables-swapped", "entry-missing", "entry-wrong", "trim-off")
 
 
 @given(st.data(), st.sampled_from(sorted({*KINDS} - {"deny", *OF_MRC})), st.integers(1, 4), st.integers(0, 99))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @pytest.mark.nightly
 def test_the_same_cables_break_in_every_layout(data: st.DataObject, kind: str, planes: int, seed: int) -> None:
     keys = f"seed: {seed}\nendpoint: {{icrc: true}}"

@@ -15,6 +15,7 @@ from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.families.clos3 import Clos3
 from mrc_testbed.topos.families.rail import Rail
 from mrc_testbed.topos.graph import Family, ShapeError, SwitchPlace, check
+from tests.examples import examples
 from tests.small_families import every
 
 
@@ -22,7 +23,7 @@ def ways(family: Family, source: int, target: int) -> list[str]:
     return [" ".join(map(str, way)) for way in family.ways(source, target)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(every)
 def test_every_plane_can_be_built_and_no_way_is_longer_than_it_must_be(family: Family) -> None:
     check(family)
@@ -34,7 +35,7 @@ def test_every_plane_can_be_built_and_no_way_is_longer_than_it_must_be(family: F
         assert len(lengths) == 1, "all ways of a pair are of one length"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(every, st.sampled_from([(1.0,), (0.5, 1.0)]))
 def test_what_a_family_knows_of_its_ways_is_what_a_walk_finds(family: Family, speed: tuple[float, ...]) -> None:
     of_any: Any = family

@@ -18,6 +18,7 @@ from mrc_testbed.topos.plan import Plan, build_plan
 from mrc_testbed.topos.render import drawing, svg, table
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 from tests.small_families import every
 
 THREE, RAIL = Clos3(2, 2, 2, 4, 2), Rail(4, 4, 2)
@@ -81,7 +82,7 @@ def test_the_hosts_of_a_rail_are_told_though_they_do_not_follow_each_other() -> 
     assert "to the rail switch with the number of its group" in " ".join(shown.split())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(every, st.integers(1, 4), st.integers(40, 140))
 def test_no_line_is_wider_than_asked_for(family: Family, planes: int, width: int) -> None:
     lines = drawing(plan_of(family, planes), width).splitlines()
@@ -89,7 +90,7 @@ def test_no_line_is_wider_than_asked_for(family: Family, planes: int, width: int
     assert all(line == line.rstrip() for line in lines)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(every.filter(lambda family: max(family.tiers) <= 8), st.integers(1, 2))
 def test_every_node_of_a_small_plane_is_drawn_in_both(family: Family, planes: int) -> None:
     plan = plan_of(family, planes)

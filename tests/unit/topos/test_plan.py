@@ -18,11 +18,12 @@ from mrc_testbed.topos.routes import RouteKind
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.usid import PathId
+from tests.examples import examples
 from tests.small_families import every
 
 pytestmark = pytest.mark.slow
 
-unhurried = settings(deadline=None, max_examples=40)
+unhurried = settings(deadline=None, max_examples=examples(40))
 RATE, RTT = 25_000_000, 20_000_000
 IFNAMSIZ = 15
 QUICKSTART = build_plan(clos2_shape(4, 2, 4, 4, RATE, RTT))

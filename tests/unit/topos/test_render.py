@@ -23,6 +23,7 @@ from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.units import count_text, plural, rate_text, time_text
+from tests.examples import examples
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ def test_from_afar_switches_are_named_within_their_plane(sizes: tuple[int, int, 
     assert [text for text in shown.values() if text and text.startswith("p")] == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @example((11, 1, 2, 2), 46)  # the names of plane 10 take two rows where those of plane 0 take one
 @given(
     st.tuples(st.integers(1, 16), st.sampled_from((1, 2, 4, 11, 101)), st.integers(1, 12), st.integers(2, 12)),

@@ -13,8 +13,9 @@ from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.graph import SwitchPlace
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 
-unhurried = settings(deadline=None, max_examples=40)
+unhurried = settings(deadline=None, max_examples=examples(40))
 planes = st.integers(0, 15)
 indexes = st.integers(0, 255)
 hosts = st.integers(0, 0xFFFF)

@@ -23,6 +23,7 @@ from mrc_testbed.topos.routes import Route, RouteKind
 from mrc_testbed.topos.shape import Shape
 from mrc_testbed.topos.tables import routes_of
 from mrc_testbed.topos.usid import PathId
+from tests.examples import examples
 from tests.small_families import every
 
 BLOCK_BITS, UID_BITS, MAX_HOPS = 32, 16, 16
@@ -174,7 +175,7 @@ def way_back(walker: Walker, switch: str, host: Host, number: int) -> list[str]:
     return passed
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(small_shapes, st.integers(0, 3))
 def test_what_a_switch_says_reaches_every_host_by_the_shortest_way(shape: Shape, number: int) -> None:
     plan = build_plan(shape).answering()

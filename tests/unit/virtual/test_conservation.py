@@ -19,6 +19,7 @@ from mrc_testbed.testbed.switching.port_rules import PortRule, RuleHandle
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
+from tests.examples import examples
 from tests.port_cases import mrc_packet, rc_packet
 from tests.unit.virtual.virtual_stage import FIRST_PORT, Stage
 
@@ -184,7 +185,7 @@ def assert_in_order(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("routing", Routing)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(bursts=st.lists(bursts, min_size=8, max_size=40), faults=st.lists(faults, max_size=4))
 @pytest.mark.nightly(keep=1)
 def test_every_packet_is_delivered_or_its_loss_is_counted(

@@ -17,6 +17,7 @@ from mrc_testbed.topos import names
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 from tests.port_cases import rc_packet
 from tests.unit.virtual.test_port import RATES, Link, Offered, departures, packets
 from tests.unit.virtual.virtual_stage import FIRST_PORT, OPTIONS, Stage
@@ -67,7 +68,7 @@ def test_a_lossless_port_that_nobody_pauses_sends_as_any_port(offered: list[Offe
 writes = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(16, 4116), st.integers(0, 20_000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(writes, min_size=1, max_size=400),
     st.integers(1, 5),

@@ -13,6 +13,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.wireview import layers
 from mrc_testbed.testbed.wireview.names import OPCODES
+from tests.examples import examples
 from tests.vectors import VECTORS, Vector
 
 u8, u16, u24, u32, u64 = (st.integers(0, (1 << bits) - 1) for bits in (8, 16, 24, 32, 64))
@@ -116,7 +117,7 @@ def test_a_trimmed_packet_ends_after_its_headers():
 data_opcodes = st.sampled_from([*range(bth.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(data_opcodes, u24, u24, u16, u16, u16, u64, u32, u32, st.binary(max_size=60), u32)
 def test_both_read_data_alike(opcode, qpn, psn, rqmsn, msn, stamp, address, rkey, length, payload, immediate):
     carried = immediate if opcode in bth.HAS_IMMEDIATE else None
@@ -129,7 +130,7 @@ def test_both_read_data_alike(opcode, qpn, psn, rqmsn, msn, stamp, address, rkey
     assert carried is None or packet[layers.ImmDt].immediate == immediate
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     qpn=u24, cack=u24, m=st.integers(0, 2), pr=st.booleans(), offset=st.integers(-32768, 32767),
     plane=st.integers(0, 15),
@@ -159,7 +160,7 @@ def test_wire_reads_sacks_that_scapy_built(
     assert sack.penalty_received == received
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(u24, u24, u8, st.integers(0, 15), u8, u16, u16)
 def test_wire_reads_nacks_that_scapy_built(qpn, psn, reason, plane, uplink, port, stamp):
     neth = layers.NETH(

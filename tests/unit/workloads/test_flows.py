@@ -15,6 +15,7 @@ from mrc_testbed.testbed.workloads.flows import Flow, flow_of, flows_ns, plan_fl
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.shape import Shape
+from tests.examples import examples
 from tests.unit.workloads.wires import Wire
 
 MS = 1_000_000
@@ -82,7 +83,7 @@ PAIRS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(PAIRS, st.data())
 def test_any_set_of_flows_comes_to_its_end_with_every_byte_right(
     pairs: list[tuple[int, int]], data: st.DataObject

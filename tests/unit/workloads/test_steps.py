@@ -15,6 +15,7 @@ from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, Together
 from mrc_testbed.topos.plan import build_plan
+from tests.examples import examples
 from tests.unit.scenario.test_mistakes import VALUES, mistakes
 
 MS = 1_000_000
@@ -263,7 +264,7 @@ PATHS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(PATHS, VALUES)
 def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value: object) -> None:
     text = HEAD + TRAIN + PING

@@ -17,6 +17,7 @@ from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns, wire_
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
 from mrc_testbed.topos.families.clos2 import clos2_shape
+from tests.examples import examples
 from tests.unit.workloads.wires import Wire
 
 KINDS = sorted(COLLECTIVES)
@@ -60,7 +61,7 @@ def test_every_rank_ends_every_step_with_every_byte_right(kind: str, ranks: int,
     assert sent == 4 * sent_in_a_step(kind, ranks, ranks + extra)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(KINDS),
     st.integers(2, 6),
