@@ -11,7 +11,7 @@ from mrc_testbed.testbed.scenario import load_scenario
 
 ROOT = Path(__file__).parents[3]
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = ("hosts", "testbed", "topos", "tests/emu", "tests/sim", "tools", "benchmarks")
 THREE_SCREENS = 120
 """Lines."""

@@ -1,4 +1,5 @@
-"""The forms that GitHub shows are what it takes, and name what is there; .editorconfig is kept by all files."""
+"""What contributors are told and asked: forms are what GitHub takes, and name what is there; files are as .editorconfig
+says."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ import pytest
 ROOT = Path(__file__).parents[3]
 GITHUB = ROOT / ".github"
 FORMS = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml"))
-TEXTS = [*FORMS, GITHUB / "PULL_REQUEST_TEMPLATE.md", ROOT / "SECURITY.md"]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+TEXTS = [*FORMS, GITHUB / "PULL_REQUEST_TEMPLATE.md", ROOT / "SECURITY.md", CONTRIBUTING]
+ONE_PAGE = 120
+"""Lines."""
 RECORDED = "tests/recorded/"
 """What other programs printed, kept to the byte."""
 
@@ -29,11 +33,29 @@ def test_a_form_is_what_github_takes(form: Path) -> None:
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.name)
 def test_files_and_targets_that_people_are_told_of_are_there(text: Path) -> None:
     said = text.read_text(encoding="utf-8")
-    for name in re.findall(r"(?<![\w/])(?:docs|hosts|testbed|changelog\.d)/[\w./-]*[\w/]", said):
-        assert (ROOT / name).exists(), name
+    for name in re.findall(
+        r"(?<![\w/.-])(?:docs|hosts|scenarios|testbed|tests|tools|topos|changelog\.d)/[\w./-]*[\w/]", said
+    ):
+        assert re.search("NAME|NNNN|ROOM", name) or (ROOT / name).exists(), name
     targets = re.findall(r"\bmake ([\w-]+)", said)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert not [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]
+
+
+def test_contributing_is_one_page_and_tells_how_each_kind_of_thing_is_added() -> None:
+    said = CONTRIBUTING.read_text(encoding="utf-8")
+    assert said.count("\n") <= ONE_PAGE
+    added = re.findall(r"^\| an? ([\w -]+?) \|", said, re.MULTILINE)
+    assert added == [
+        *("scenario", "fault kind", "metric", "transport", "family of topologies", "congestion control"),
+        *("choice of EVs", "command", "lesson", "story", "decision"),
+    ]
+
+
+def test_programs_that_contributing_calls_are_there() -> None:
+    called = set(re.findall(r"\.venv/bin/([\w-]+)", CONTRIBUTING.read_text(encoding="utf-8")))
+    assert {"prek", "pytest", "python", "mrc-testbed"} == called
+    assert not [name for name in called if not Path(sys.executable).with_name(name).exists()]
 
 
 def tracked() -> list[str]:

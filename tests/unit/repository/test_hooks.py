@@ -23,6 +23,11 @@ def looks_at(hook: str, path: Path) -> bool:
     return bool(re.search(HOOKS[hook]["files"], path.relative_to(ROOT).as_posix()))
 
 
+def test_the_file_is_what_prek_takes() -> None:
+    command = [str(Path(sys.executable).with_name("prek")), "validate-config", str(ROOT / ".pre-commit-config.yaml")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def test_nothing_is_downloaded() -> None:
     assert [repo["repo"] for repo in CONFIG["repos"]] == ["local"]
     assert {hook["language"] for hook in HOOKS.values()} == {"system"}
