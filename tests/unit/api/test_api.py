@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from make_api import PAGE, text
 from mrc_testbed import api
 from tests.unit.api.api_signatures import FILE, lines
 
@@ -41,6 +42,10 @@ def test_every_name_is_where_the_table_says_and_says_what_it_is() -> None:
 def test_the_page_has_a_row_for_each_name() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted(api.__all__)
+
+
+def test_the_reference_is_that_of_the_docstrings() -> None:
+    assert PAGE.read_text(encoding="utf-8") == text(), "run: python tools/make_api.py"
 
 
 def ours(source: str) -> Iterator[str]:
