@@ -69,7 +69,7 @@ def command(out: Path) -> list[str]:
 
 
 def scenarios(text: str) -> list[str]:
-    """Words, with patterns in place of which come the files that they match."""
+    """The words, with the matching files in place of each pattern."""
     return [name for word in shlex.split(text) for name in (sorted(glob.glob(word, recursive=True)) or [word])]
 
 

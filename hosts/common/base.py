@@ -17,7 +17,7 @@ from mrc_testbed.hosts.common.stalls import StallWatch, stalled_since
 from mrc_testbed.hosts.common.timers import NEVER, Timers
 
 FIRST_QPN = 0x10
-"""0 and 1 are management QPs; in MRC 2 stands for endpoint operations."""
+"""0 and 1 are management QPs; in MRC 2 means endpoint operations."""
 REGION_SPACING = 1 << 32
 """Virtual addresses of regions: QP number times this, so that no two regions touch."""
 Packet = tuple[int, Hashable, int]

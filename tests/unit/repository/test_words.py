@@ -29,7 +29,7 @@ QUOTED = frozenset(
 )
 """(file, text) of quotes that keep their words."""
 
-CODE = ("benchmarks", "docs", "hosts", "scenarios", "src", "testbed", "tests", "tools", "topos")
+CODE = ("action", "benchmarks", "docs", "hosts", "scenarios", "src", "testbed", "tests", "tools", "topos")
 """Folders with Python files."""
 
 
