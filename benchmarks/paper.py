@@ -38,6 +38,8 @@ def with_lines(text: str, runs: Iterable[dict[str, Any]]) -> str:
 
 
 def _with_line(item: str, observed: list[str]) -> str:
+    if f"{HEADING} [" in item:  # it refers to a section of its own
+        return item
     words = textwrap.TextWrapper(WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
     line = words.fill(f"{HEADING} {'; '.join(observed)}.")
     without = re.sub(rf"^  - {HEADING}.*\n(?:    .*\n)*", "", item, flags=re.MULTILINE)
