@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -74,7 +74,9 @@ def readable_by_all() -> Iterator[Path]:
         yield Path(name)
 
 
-def run_as_nobody(home: Path, *arguments: str, stdin: Path = Path(os.devnull)) -> subprocess.CompletedProcess[str]:
+def run_as_nobody(
+    home: Path, *arguments: str, stdin: Path = Path(os.devnull), stdout: IO[str] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     """tshark as an ordinary user, who has Lua: root has none since Wireshark 4.4."""
     other: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     environment = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home)}
@@ -82,7 +84,8 @@ def run_as_nobody(home: Path, *arguments: str, stdin: Path = Path(os.devnull)) -
         return subprocess.run(
             ["tshark", *arguments],
             stdin=file,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             env=environment,
             cwd="/",
