@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def test_files_outside_docs_have_pages(site: Path) -> None:
     home = (site / "index.html").read_text(encoding="utf-8")
     assert "source/LICENSE.html" in home
     listing = (site / "source/scenarios/stories/slow-plane.yaml.html").read_text(encoding="utf-8")
-    assert "A plane is slow and not dead" in re.sub(r"<[^>]+>", "", listing)
+    first = (ROOT / "scenarios/stories/slow-plane.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert first in unescape(re.sub(r"<[^>]+>", "", listing))
 
 
 @pytest.mark.slow
