@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories docs lint bench clean
+.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories picture docs lint bench clean
 
 setup:
 	@tools/setup
@@ -53,6 +53,11 @@ stories: setup
 docs: setup
 	@tools/setup-docs
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build  # not --quiet: MkDocs 1.6 then takes no warning for an error
+
+# Draws the moving picture of README.md: training over MRC and over TCP while links are cut and a switch reboots.
+picture: setup
+	@$(SUDO) .venv/bin/mrc-testbed run quickstart --against baselines --variants mrc,tcp --retry-inconclusive 2 --out results/picture
+	@.venv/bin/python tools/animate.py docs/survives.svg results/picture
 
 lint: setup
 	@.venv/bin/ruff check .
