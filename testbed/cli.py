@@ -19,6 +19,7 @@ from mrc_testbed.testbed.commands.completion.command import completed, completio
 from mrc_testbed.testbed.commands.decode import decode
 from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
+from mrc_testbed.testbed.commands.help import Commands, HelpGroup
 from mrc_testbed.testbed.commands.hunt import hunt
 from mrc_testbed.testbed.commands.machine import clean, doctor
 from mrc_testbed.testbed.commands.map import map_run
@@ -40,57 +41,71 @@ from mrc_testbed.testbed.planner.commands.plan import plan
 from mrc_testbed.testbed.terminal import say
 from mrc_testbed.testbed.version import version_line
 
-app = typer.Typer(
+_SCENARIOS, _RUNS, _RESULTS, _LEARNING = "Scenarios", "Runs", "Results", "Courses and puzzles"
+_MACHINE = "This machine, and networks on paper"
+"""Groups of commands in the help."""
+
+app = Commands(
+    cls=HelpGroup,
     name="mrc-testbed",
     help="An emulated multi-plane SRv6 cluster that shows how MRC survives network failure.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-topo_app = typer.Typer(help="Look at fabrics without building them.", no_args_is_help=True)
-app.add_typer(topo_app, name="topo")
-scenarios_app = typer.Typer(invoke_without_command=True)
-app.add_typer(scenarios_app, name="scenarios")
-sweep_app = typer.Typer(help="More runs than one machine can do: on Dask, SLURM or GitHub.", no_args_is_help=True)
-app.add_typer(sweep_app, name="sweep")
-lesson_app = typer.Typer(help="A course: lessons that check themselves.", no_args_is_help=True)
-app.add_typer(lesson_app, name="lesson")
-incident_app = typer.Typer(help="Cases in which something may be broken.", no_args_is_help=True)
-app.add_typer(incident_app, name="incident")
-results_app = typer.Typer(invoke_without_command=True, cls=ResultsGroup)
-app.add_typer(results_app, name="results")
+topo_app = Commands(cls=HelpGroup, help="Look at fabrics without building them.", no_args_is_help=True)
+app.add_typer(topo_app, name="topo", rich_help_panel=_SCENARIOS)
+scenarios_app = Commands(cls=HelpGroup, invoke_without_command=True)
+app.add_typer(scenarios_app, name="scenarios", rich_help_panel=_SCENARIOS)
+sweep_app = Commands(
+    cls=HelpGroup, help="More runs than one machine can do: on Dask, SLURM or GitHub.", no_args_is_help=True
+)
+app.add_typer(sweep_app, name="sweep", rich_help_panel=_RUNS)
+lesson_app = Commands(cls=HelpGroup, help="A course: lessons that check themselves.", no_args_is_help=True)
+app.add_typer(lesson_app, name="lesson", rich_help_panel=_LEARNING)
+incident_app = Commands(cls=HelpGroup, help="Cases in which something may be broken.", no_args_is_help=True)
+app.add_typer(incident_app, name="incident", rich_help_panel=_LEARNING)
+results_app = Commands(invoke_without_command=True, cls=ResultsGroup)
+app.add_typer(results_app, name="results", rich_help_panel=_RESULTS)
 
-app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"))(run)
-app.command(epilog=example("hunt hunts/training --seeds 1000"))(hunt)
-app.command(epilog=example("validate scenarios/*.yaml"))(validate)
-app.command(epilog=example("paper --only 9a,14"))(paper)
+app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoint.ev_active=8"), rich_help_panel=_RUNS)(
+    run
+)
+app.command(epilog=example("hunt hunts/training --seeds 1000"), rich_help_panel=_RUNS)(hunt)
+app.command(epilog=example("validate scenarios/*.yaml"), rich_help_panel=_SCENARIOS)(validate)
+app.command(epilog=example("paper --only 9a,14"), rich_help_panel=_RUNS)(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
 scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
 scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
-app.command(epilog=example("schema > scenario.schema.json"))(schema)
-app.command(epilog=example("completion bash > ~/.local/share/bash-completion/completions/mrc-testbed"))(completion)
-app.command(epilog=example("doctor"))(doctor)
-app.command(epilog=example("calibrate"))(calibrate)
+app.command(epilog=example("schema > scenario.schema.json"), rich_help_panel=_SCENARIOS)(schema)
+app.command(
+    epilog=example("completion bash > ~/.local/share/bash-completion/completions/mrc-testbed"), rich_help_panel=_MACHINE
+)(completion)
+app.command(epilog=example("doctor"), rich_help_panel=_MACHINE)(doctor)
+app.command(epilog=example("calibrate"), rich_help_panel=_MACHINE)(calibrate)
 topo_app.command("show", epilog=example("topo show scenarios/quickstart.yaml --svg fabric.svg"))(topo_show)
-app.command(epilog=example("plan --gpus 131072 --nic 800G --planes 8 --switch 51.2T"))(plan)
-app.command(epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"))(shell)
-app.command(epilog=example("attach   then: h0 ss -6u, p0-t1-2 ip -6 route"))(attach)
+app.command(epilog=example("plan --gpus 131072 --nic 800G --planes 8 --switch 51.2T"), rich_help_panel=_MACHINE)(plan)
+app.command(
+    epilog=example("shell scenarios/quickstart.yaml   then: h0 ping h5, p0-t1-2 ip -6 route"), rich_help_panel=_RUNS
+)(shell)
+app.command(epilog=example("attach   then: h0 ss -6u, p0-t1-2 ip -6 route"), rich_help_panel=_RUNS)(attach)
 app.command(
     "exec",
     epilog=example("exec h3 -- ping -c 3 h5"),
     context_settings={"allow_interspersed_args": False},
+    rich_help_panel=_RUNS,
 )(execute)
-app.command(epilog=example("clean"))(clean)
-app.command(epilog=example("replay latest"))(replay)
-app.command(epilog=example("report latest"))(report)
-app.command(epilog=example("metrics latest"))(metrics)
-app.command("map", epilog=example("map latest"))(map_run)
-app.command("show", epilog=example("show latest p0-t0-0 queue counters"))(show_switch)
-app.command(epilog=example("export latest --to perfetto"))(export)
-app.command(epilog=example("compare results/*-quickstart"))(compare)
-app.command(epilog=example("bounds results/*-quickstart"))(bounds)
-app.command(epilog=example("worlds quickstart"))(worlds)
+app.command(epilog=example("clean"), rich_help_panel=_RUNS)(clean)
+app.command(epilog=example("replay latest"), rich_help_panel=_RUNS)(replay)
+app.command(epilog=example("report latest"), rich_help_panel=_RESULTS)(report)
+app.command(epilog=example("metrics latest"), rich_help_panel=_RESULTS)(metrics)
+app.command("map", epilog=example("map latest"), rich_help_panel=_RESULTS)(map_run)
+app.command("show", epilog=example("show latest p0-t0-0 queue counters"), rich_help_panel=_RESULTS)(show_switch)
+app.command(epilog=example("export latest --to perfetto"), rich_help_panel=_RESULTS)(export)
+app.command(epilog=example("compare results/*-quickstart"), rich_help_panel=_RESULTS)(compare)
+app.command(epilog=example("bounds results/*-quickstart"), rich_help_panel=_RESULTS)(bounds)
+app.command(epilog=example("worlds quickstart"), rich_help_panel=_RESULTS)(worlds)
 results_app.callback(epilog=example("results"))(list_results)
 results_app.command("rm", epilog=example("results rm --older-than 7d --verdict pass"))(remove_results)
 sweep_app.command("plan", epilog=example("sweep plan quickstart --repeat 10 --vary-seed --out big/"))(sweep.plan)
@@ -118,7 +133,7 @@ incident_app.command("serve", epilog=example("incident serve cases/5e8d4dcbf9e0 
 )
 incident_app.command("score", epilog=example("incident score cases/5e8d4dcbf9e0"))(incident.score)
 incident_app.command("set", epilog=example("incident set cases/first --count 20"))(incident.score_set)
-app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"))(decode)
+app.command(epilog=example("decode t1.pcap --limit 20 --ev 1/0"), rich_help_panel=_RESULTS)(decode)
 
 _ADMIN_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _READER_LEFT = 128 + 13

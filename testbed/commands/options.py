@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.scenario import Scenario
     from mrc_testbed.testbed.scenario.cells.axes import Sweep
 
+WHAT, HOW, OUTPUT, WATCH = "What is run", "How it is run", "What is printed and written", "While it runs"
+"""Groups of options in the help."""
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
@@ -36,7 +38,12 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help=_RUN_HELP, show
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help=_RUN_HELP, show_default=False)]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a scenario key, as in fabric.planes=2. Repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a scenario key, as in fabric.planes=2. Repeatable.",
+        rich_help_panel=WHAT,
+    ),
 ]
 Matrix = Annotated[
     list[str] | None,
@@ -44,15 +51,24 @@ Matrix = Annotated[
         "--matrix",
         metavar="KEY=V1,V2,...",
         help="Run with each of these values, as in fabric.planes=1,2. Repeatable.",
+        rich_help_panel=WHAT,
     ),
 ]
 Variants = Annotated[
     str,
-    typer.Option(metavar="NAME,...", help="Run only these variants, in this order.", show_default=False),
+    typer.Option(
+        metavar="NAME,...", help="Run only these variants, in this order.", show_default=False, rich_help_panel=WHAT
+    ),
 ]
 CasesOption = Annotated[
     str,
-    typer.Option("--cases", metavar="NAME,...", help="Run only these cases, in this order.", show_default=False),
+    typer.Option(
+        "--cases",
+        metavar="NAME,...",
+        help="Run only these cases, in this order.",
+        show_default=False,
+        rich_help_panel=WHAT,
+    ),
 ]
 Against = Annotated[
     str,
@@ -60,11 +76,14 @@ Against = Annotated[
         metavar="SET",
         help="Run each variant of a set: baselines (MRC beside RoCE and TCP), today, or a YAML file of your own.",
         show_default=False,
+        rich_help_panel=WHAT,
     ),
 ]
 Virtual = Annotated[
     bool,
-    typer.Option("--virtual", help="In virtual time: no root, no Linux, the same result everywhere."),
+    typer.Option(
+        "--virtual", help="In virtual time: no root, no Linux, the same result everywhere.", rich_help_panel=HOW
+    ),
 ]
 ScaleOption = Annotated[
     str,
@@ -73,10 +92,16 @@ ScaleOption = Annotated[
         metavar="K",
         help="So many times faster than written, in virtual time; real: ports of 100 Gb/s.",
         show_default=False,
+        rich_help_panel=HOW,
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False)]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Results folder; each run gets its own folder in it.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Use this seed instead of the file's.", show_default=False, rich_help_panel=WHAT)
+]
+Out = Annotated[
+    Path,
+    typer.Option(metavar="DIR", help="Results folder; each run gets its own folder in it.", rich_help_panel=OUTPUT),
+]
 
 On = Annotated[
     str,
@@ -112,7 +137,7 @@ def note_left_out(cases: Iterable[Case]) -> None:
 
 def example(command: str) -> str:
     """The last line of a command's help."""
-    return f"[bold]Example:[/bold] mrc-testbed {command}"
+    return f"Example: mrc-testbed {command}"
 
 
 def runs_of(names: Sequence[Path], out: Path) -> list[Path]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from mrc_testbed.testbed.commands.help import HelpGroup
 from mrc_testbed.testbed.commands.options import Out
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.terminal import say
@@ -21,7 +21,7 @@ _SHOWN = 20
 """Names shown before the question; more are only counted."""
 
 
-class ResultsGroup(TyperGroup):
+class ResultsGroup(HelpGroup):
     """`results FOLDER` is `results --out FOLDER`; a folder with the name of a command needs the option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -69,13 +69,18 @@ def list_results(
 
 def remove_results(
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN", help="Runs to remove, or latest.", show_default=False)
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Runs to remove, or latest.", show_default=False)
     ] = None,
     keep: Annotated[int | None, typer.Option(metavar="N", min=0, help="Keep the N newest.", show_default=False)] = None,
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Only runs older than this, as in 7d.", show_default=False)
     ] = None,
-    verdict: Annotated[Removable | None, typer.Option(help="Only runs with this verdict.", show_default=False)] = None,
+    verdict: Annotated[
+        Removable | None,
+        typer.Option(
+            metavar="VERDICT", help=f"Only runs with this verdict: {', '.join(Removable)}.", show_default=False
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     out: Out = _RESULTS,
 ) -> None:

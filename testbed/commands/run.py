@@ -11,6 +11,9 @@ import typer
 
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import (
+    HOW,
+    OUTPUT,
+    WHAT,
     Against,
     CasesOption,
     Matrix,
@@ -49,28 +52,50 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.report.outcome import Case, RunOutcome
     from mrc_testbed.testbed.web.server_process import ServerProcess
 
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.")]
-_Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.")]
-_VarySeed = Annotated[bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...")]
-_Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.")]
+_Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but the verdict lines.", rich_help_panel=OUTPUT)
+]
+_Repeat = Annotated[int, typer.Option(metavar="N", min=1, help="Run each scenario N times.", rich_help_panel=WHAT)]
+_VarySeed = Annotated[
+    bool, typer.Option("--vary-seed", help="With --repeat: seed, seed + 1, seed + 2 ...", rich_help_panel=WHAT)
+]
+_Many = Annotated[bool, typer.Option("--many", help="Allow more than 100 runs of a matrix.", rich_help_panel=WHAT)]
 _Retry = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Retry a run that the machine spoiled up to N times; a fail is never retried."
+        metavar="N",
+        min=0,
+        help="Retry a run that the machine spoiled up to N times; a fail is never retried.",
+        rich_help_panel=HOW,
     ),
 ]
-_Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Run so many at once, in virtual time.")]
-_Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False)]
+_Jobs = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Run so many at once, in virtual time.", rich_help_panel=HOW)
+]
+_Junit = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False, rich_help_panel=OUTPUT),
+]
 _Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON to this file; - for standard output."),
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write all verdicts as JSON to this file; - for standard output.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 _DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print what the run would do to this machine. Builds and writes nothing.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Print what the run would do to this machine. Builds and writes nothing.", rich_help_panel=HOW
+    ),
 ]
 _Tied = Annotated[
     int | None,
-    typer.Option(metavar="FD", help="End as by SIGTERM when this descriptor, of whoever started it, closes."),
+    typer.Option(
+        metavar="FD", help="End as by SIGTERM when this descriptor, of whoever started it, closes.", rich_help_panel=HOW
+    ),
 ]
 _Cell = Annotated[Path | None, typer.Option(hidden=True, help="Write what a sweep keeps of the run to this file.")]
 

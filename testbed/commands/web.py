@@ -12,16 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrc_testbed.testbed.commands.options import WATCH
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.web.server_process import ServerProcess
 
-Web = Annotated[bool, typer.Option("--web", help="Serve a live view of the run to browsers on this machine.")]
+Web = Annotated[
+    bool, typer.Option("--web", help="Serve a live view of the run to browsers on this machine.", rich_help_panel=WATCH)
+]
 WebPort = Annotated[
     int | None,
-    typer.Option(metavar="PORT", min=1, max=65535, help="With --web: serve on this port.", show_default=False),
+    typer.Option(
+        metavar="PORT",
+        min=1,
+        max=65535,
+        help="With --web: serve on this port.",
+        show_default=False,
+        rich_help_panel=WATCH,
+    ),
 ]
 Metrics = Annotated[
     str,
@@ -29,12 +39,18 @@ Metrics = Annotated[
         metavar="[HOST:]PORT",
         help="Serve metrics of the run at /metrics, for Prometheus; on this machine alone without HOST.",
         show_default=False,
+        rich_help_panel=WATCH,
     ),
 ]
 MetricsTruth = Annotated[
-    bool, typer.Option("--metrics-truth", help="With --metrics: also losses that only the testbed knows.")
+    bool,
+    typer.Option(
+        "--metrics-truth", help="With --metrics: also losses that only the testbed knows.", rich_help_panel=WATCH
+    ),
 ]
-Interactive = Annotated[bool, typer.Option("--interactive", help="With --web: inject and heal faults from the page.")]
+Interactive = Annotated[
+    bool, typer.Option("--interactive", help="With --web: inject and heal faults from the page.", rich_help_panel=WATCH)
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mrc_testbed.testbed.commands.completion.values import values
+from mrc_testbed.testbed.commands.help import first_sentence
 
 _END_OF_OPTIONS = "--"
-_MARKUP = re.compile(r"\[/?[a-z ]+\]")
-_SENTENCE = re.compile(r"(.+?)(?:\.(?:\s|$)|\n\n|$)", re.S)
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ def _fitting(typed: _Typed, last: str) -> Iterator[tuple[str, str]]:
         yield from _options(typed)
     else:
         below = {} if typed.given else getattr(typed.command, "commands", {})
-        yield from ((name, _short(one.help)) for name, one in below.items() if not one.hidden)
+        yield from ((name, first_sentence(one.help)) for name, one in below.items() if not one.hidden)
         if (argument := typed.argument()) is not None:
             yield from ((value, "") for value in values(argument, typed.command, typed.given, typed.results))
 
@@ -96,15 +94,9 @@ def _options(typed: _Typed) -> Iterator[tuple[str, str]]:
         names = [*one.opts, *one.secondary_opts]
         again = one.multiple or not set(names) & set(typed.options)
         if one.param_type_name == "option" and not one.hidden and again:
-            yield from ((name, _short(one.help)) for name in names if name.startswith("--"))
+            yield from ((name, first_sentence(one.help)) for name in names if name.startswith("--"))
     yield "--help", "Show this message and exit"
 
 
 def _flag(option: Any) -> bool:
     return bool(option.is_flag or option.count)
-
-
-def _short(text: str | None) -> str:
-    """The first sentence, in one line."""
-    found = _SENTENCE.match(_MARKUP.sub("", text or "").strip())
-    return " ".join(found[1].split()) if found else ""
