@@ -35,7 +35,7 @@ def tried(tmp_path: Path, *words: str, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_limit_of_the_process_is_no_traceback(tmp_path: Path, limit: str) -> None:
     assert tried(tmp_path, preexec_fn=LIMITS[limit])
 
@@ -51,7 +51,7 @@ def test_a_limit_of_the_process_is_no_traceback(tmp_path: Path, limit: str) -> N
     ],
     ids=lambda words: " ".join(Path(word).name for word in words),
 )
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_eight_open_files_are_no_traceback_in_any_command(tmp_path: Path, words: tuple[str, ...]) -> None:
     ended = command(*words, cwd=tmp_path, preexec_fn=limited(resource.RLIMIT_NOFILE, 8))
     told = ended.stdout + ended.stderr
@@ -61,6 +61,7 @@ def test_eight_open_files_are_no_traceback_in_any_command(tmp_path: Path, words:
 
 
 @pytest.mark.parametrize("megabytes", [40, 80, 120])
+@pytest.mark.nightly(keep=1)
 def test_too_little_memory_is_said_so(tmp_path: Path, megabytes: int) -> None:
     """`ulimit -v` ended in an internal error. How much is enough differs from machine to machine."""
     told = tried(tmp_path, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
@@ -80,14 +81,14 @@ def test_too_little_memory_is_said_so(tmp_path: Path, megabytes: int) -> None:
     ],
     ids=str,
 )
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_any_environment_will_do(tmp_path: Path, environment: dict[str, str]) -> None:
     kept = {"PATH": os.environ["PATH"]} if environment != {} else {}
     assert "small" in tried(tmp_path, env={**kept, **environment})
 
 
 @pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", ">/dev/full", "2>/dev/full", "<&- >&- 2>&-"])
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_standard_streams_may_be_closed_or_full(tmp_path: Path, redirection: str) -> None:
     line = f'"$0" run "{SCENARIO}" --virtual --out "{tmp_path}/results" {redirection}'
     ended = shell(line)
@@ -103,7 +104,7 @@ def shell(line: str, *wrapper: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("out", ["/proc/nowhere", "/dev/null", "\udcff", "x" * 300])
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_results_folder_that_cannot_be_is_one_line(tmp_path: Path, out: str) -> None:
     ended = command("run", str(SCENARIO), "--virtual", "--out", out, cwd=tmp_path)
     assert_in_order(ended.stdout + ended.stderr)

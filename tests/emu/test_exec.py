@@ -92,6 +92,7 @@ def test_a_client_passes_signals_on_and_takes_its_command_with_it(tmp_path: Path
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_a_program_starts_others_as_by_rsh(tmp_path: Path) -> None:
     """One that has no program of its own on the host, and one after the other."""
     asks = (

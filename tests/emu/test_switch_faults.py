@@ -98,6 +98,7 @@ def test_links_that_lose_a_fifth(tmp_path: Path) -> None:
     assert f"inject it: link-loss {LINK}, p1-t0-0:p1-t1-0 20%" in run.output
 
 
+@pytest.mark.nightly
 def test_one_direction_dies_and_the_port_stays_up(tmp_path: Path) -> None:
     run = finished(tmp_path, [fault("at: 500ms, one-way: 'h0:p0-t0-0', direction: up, for: 700ms")], steps=20)
     found = ports(run)

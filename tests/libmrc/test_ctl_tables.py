@@ -10,6 +10,7 @@ from tests.libmrc.ctl_compiled import HERE, SANITIZERS, compiled, pure_sources, 
 
 
 @pytest.mark.parametrize("name", ["profiles", "queues"])
+@pytest.mark.nightly(keep=1)
 def test_tables(name: str, tmp_path: Path) -> None:
     program = compiled(tmp_path / name, [HERE / f"ctl_{name}_test.c", *pure_sources()], f"-I{HERE}", *SANITIZERS)
     result = run(program)

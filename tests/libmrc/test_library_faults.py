@@ -71,6 +71,7 @@ def test_nonsense_at_any_record(name: str, every: int, folder: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.nightly(keep=2)
 def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> None:
     """They come before the answer, which comes too."""
     with FakeDaemon(tmp_path / "socket") as daemon:

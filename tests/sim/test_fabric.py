@@ -238,6 +238,7 @@ def cut_link(net, planes, uplink, dead=True):
     change([net.ports.uplink(0, plane, uplink).near for plane in planes])
 
 
+@pytest.mark.nightly
 def test_links_removed_one_by_one_leave_what_is_left():
     """In all planes alike: 3 of 4, and back (Fig. 19b)."""
     net = fabric()

@@ -54,6 +54,7 @@ def test_what_takes_disorder_for_loss_sends_much_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("choose", ["hash", "adaptive"])
+@pytest.mark.nightly(keep=1)
 def test_mrc_that_is_hashed_runs_over_both(tmp_path: Path, choose: str) -> None:
     run = ran(tmp_path, "transport=mrc-hashed", f"ecmp.choose={choose}")
     assert ((run.figure("fair_share.min").value or 0) >= 0.9) == (choose == "adaptive")

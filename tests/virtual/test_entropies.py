@@ -14,6 +14,7 @@ from tests.hashed import SCENARIO
 
 
 @pytest.mark.parametrize("entropies", [32, 128])
+@pytest.mark.nightly(keep=1)
 def test_the_busiest_uplink_carries_what_is_hashed_to_it(entropies: int) -> None:
     scenario = scenario_of(entropies, seed=3, seconds=5)
     carried, counted = measured(scenario), by_the_hash(scenario)

@@ -47,6 +47,7 @@ def test_it_denies_what_crosses_a_dead_link_and_allows_it_again(tmp_path: Path) 
     assert [wrong for wrong in documented.undocumented(record.folder) if "history" in wrong] == []
 
 
+@pytest.mark.nightly
 def test_a_later_one_costs_more_packets_and_a_dead_one_most(tmp_path: Path) -> None:
     lost = [
         sum(host["lost_overtaken"] + host["lost_timeout"] for host in run(tmp_path, over).counters.values())

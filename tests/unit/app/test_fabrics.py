@@ -30,7 +30,7 @@ def test_a_host_keeps_all_planes_but_the_one_that_it_lost(planes: int, rate: str
 
 
 @pytest.mark.parametrize("t1", [1, 2, 4])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_flows_have_what_the_uplinks_of_their_hosts_carry(t1: int, tmp_path: Path) -> None:
     family = f"fabric.family={{clos2: {{t0_groups: 2, t1: {t1}, hosts_per_t0: 4}}}}"
     done = ran(tmp_path, "stories/oversubscribed", family)

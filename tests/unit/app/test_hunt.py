@@ -284,7 +284,7 @@ def test_a_process_that_dies_is_found_and_replaced(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_a_process_that_is_killed_says_nothing_of_the_scenario(tiny: Path, name: str) -> None:
     """As the system does where memory runs out, or a person with `kill`."""
     with Workers(HuntRequest(tiny), 1) as workers:

@@ -111,6 +111,7 @@ def test_what_switches_choose_is_said_to_be_unknown(call: Call, tmp_path: Path) 
     assert json.loads(call("map", str(folder), "--answers").out)["state"] == "unsure"
 
 
+@pytest.mark.nightly
 def test_a_case_is_mapped_without_its_truth(call: Call, case: CaseFolder, tmp_path: Path) -> None:
     alone = tmp_path / case.id
     shutil.copytree(case.folder, alone)

@@ -144,6 +144,7 @@ def test_at_a_scale_the_same_faults_come_sooner_and_are_written_as_they_were(tmp
     same_when_written(fast, 7)
 
 
+@pytest.mark.nightly
 def test_denials_that_meet_or_leave_no_path_are_no_schedule(tmp_path: Path) -> None:
     found = subject(tmp_path, "{at: 200ms, deny: p0, for: 2s, name: a}, {at: 3s, deny: p1, for: 2s, name: b}")
     refused = set()

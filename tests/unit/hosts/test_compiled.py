@@ -153,6 +153,7 @@ def test_nothing_is_compiled_that_would_be_left_alone(checkout: Path) -> None:
 
 @needs_it
 @pytest.mark.parametrize("core", ["compiled", "python"])
+@pytest.mark.nightly(keep=1)
 def test_a_virtual_run_has_the_same_figures_on_both(tmp_path: Path, core: str) -> None:
     done = python("-c", PYTHON, "run", str(SMALL), "--virtual", "-q", "--out", str(tmp_path), core=core)
     assert done.returncode == 0, done.stderr

@@ -99,6 +99,7 @@ def test_what_nothing_came_of_is_no_case(tmp_path: Path) -> None:
     assert case.known()["without_effect"] == ["f0"]
 
 
+@pytest.mark.nightly
 def test_sizes_and_names_are_the_same_whatever_breaks(tmp_path: Path) -> None:
     """The events of a T0 that dies fill five times as many lines as those of a calm run."""
     seen, lines = set(), []

@@ -211,6 +211,7 @@ def test_answers_have_a_limit(case: CaseFolder) -> None:
     assert sum(map(len, sheet.lines)) <= MOST_ANSWER_BYTES
 
 
+@pytest.mark.nightly
 def test_the_example_finds_a_silent_switch(tmp_path: Path) -> None:
     """In forty lines."""
     example = Path(__file__).parents[3] / "docs" / "examples" / "detector.py"

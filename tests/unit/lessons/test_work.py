@@ -91,6 +91,7 @@ def test_a_run_that_is_there_is_judged_if_it_is_of_the_scenario(lesson: Lesson, 
 
 
 @pytest.mark.parametrize("scale", ["real", "8000"])
+@pytest.mark.nightly(keep=1)
 def test_a_scenario_that_runs_at_another_scale_is_the_same(
     lesson: Lesson, call: Call, tmp_path: Path, scale: str
 ) -> None:

@@ -80,6 +80,7 @@ def noiseless(plan: Plan, broken: Broken) -> list[str]:
 
 
 @pytest.mark.parametrize("family", [Clos2(2, 3, 2), Clos3(2, 2, 2, 4, 2), Rail(3, 4, 2, 2)], ids=lambda each: each.word)
+@pytest.mark.nightly(keep=1)
 def test_without_noise_each_single_fault_is_named(family: Family) -> None:
     """Also the rule of the paper: probes of the T0 are well and those of the T1 are not, so it is their link. What no
     probe tells from it counts as named."""

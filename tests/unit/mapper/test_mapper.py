@@ -134,6 +134,7 @@ def test_names_of_planes_do_not_matter() -> None:
         assert sorted(expected) == sorted((one.t_ns, one.action, one.name) for one in mapped(TABLE, iter(after)))
 
 
+@pytest.mark.nightly
 def test_periods_without_a_loss_in_front_do_not_matter() -> None:
     for seed in range(4):
         faults = three_faults(seed)[5:]

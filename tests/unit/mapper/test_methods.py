@@ -65,6 +65,7 @@ def test_it_is_at_least_as_precise_as_netbouncer_and_007(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DEAD)
+@pytest.mark.nightly(keep=3)
 def test_dead_things_are_named_within_two_periods(name: str) -> None:
     """In the median; two more where several died at once."""
     row, took = ROWS[name], []

@@ -57,6 +57,7 @@ def test_the_formula_holds_where_restarts_take_long(restart_s: float) -> None:
 
 
 @pytest.mark.parametrize("repair_s", [60, 1800, 14_400])
+@pytest.mark.nightly(keep=1)
 def test_ports_down_agree_with_m_g_inf(repair_s: float) -> None:
     case = with_inputs(EIGHT, repair=repair_s)
     found = simulated(case).port_down

@@ -64,6 +64,7 @@ def assert_schema(frame: pd.DataFrame, table: Table) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.nightly(keep=8)
 def test_columns_and_types_are_the_same_with_rows_and_without(folder: Path, tmp_path: Path, table: Table) -> None:
     add_flows(folder)
     full = getattr(load_run(folder), table.name)

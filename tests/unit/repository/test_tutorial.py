@@ -60,6 +60,7 @@ WITHOUT_ROOT = [one for one in tutorial.commands() if one.text.startswith(("mrc-
 
 
 @pytest.mark.parametrize("command", WITHOUT_ROOT, ids=[one.text for one in WITHOUT_ROOT])
+@pytest.mark.nightly(keep=2)
 def test_a_command_without_root_prints_every_figure_that_the_page_shows(
     command: tutorial.Command, tmp_path: Path
 ) -> None:

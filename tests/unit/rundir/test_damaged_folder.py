@@ -120,6 +120,7 @@ def test_a_map_of_a_damaged_run_is_one_line_or_a_map(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.nightly(keep=2)
 def test_every_list_and_comparison_goes_on(call: Call, run: Path, other: Path, damage: Callable[[Path], None]) -> None:
     damage(run / "verdict.json")
     (run.parent / "20260803T000000Z-compare").mkdir()

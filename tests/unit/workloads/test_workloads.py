@@ -208,6 +208,7 @@ AXES = (("tensor", 2), ("pipeline", 2), ("data", 3))
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 6])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.nightly(keep=4)
 def test_a_job_of_everything_is_right_in_every_group(steps: int, seed: int) -> None:
     made = StepJob(tuple(range(12)), steps, MIXED, 1, AXES)
     reports = run(made.plan(), seed=seed)
