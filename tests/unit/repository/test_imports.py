@@ -103,7 +103,8 @@ MACHINE = {
 }
 """Modules through which code reads the machine, the clock or chance."""
 NO_CLOCK_NO_SOCKET = {"socket", "time", "random", "logging", "select", "threading", "selectors", "asyncio", "datetime"}
-STDLIB = sys.stdlib_module_names
+STDLIB = sys.stdlib_module_names | {"distutils"}
+"""Python 3.11 still has distutils; from 3.12 on setuptools has it."""
 OTHER_FOLDERS = ("tests", "benchmarks", "tools", "docs")
 
 

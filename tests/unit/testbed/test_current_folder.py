@@ -26,7 +26,7 @@ def trapped(tmp_path: Path) -> Trapped:
 
 
 def test_a_trap_works(trapped: Trapped) -> None:
-    with pytest.raises(AssertionError, match="socket"):
+    with pytest.raises(AssertionError, match="of the folder was run"):
         trapped.run(sys.executable, "-c", "import socket", status=1)
 
 
