@@ -38,16 +38,6 @@ static __always_inline enum class class_of(const struct headers *h)
 	return h->inner.next == 17 && get16(h->destination_port) == ROCE_PORT ? DATA : OTHER;
 }
 
-/* What switches say to each other by BGP and BFD. It may be shorter than the headers of MRC. */
-static __always_inline bool is_routing(const struct __sk_buff *skb)
-{
-	__u8 start[4]; /* protocol, and of IPv6 the version and traffic class */
-
-	if (bpf_skb_load_bytes(skb, 12, start, sizeof(start)))
-		return false;
-	return get16(start) == ETH_P_IPV6 && (get16(start + 2) >> 4 & 0xFF) >> 2 == DSCP_ROUTING;
-}
-
 /* Hosts send no trimmed packets. */
 static __always_inline bool is_high(const struct __sk_buff *skb, const struct headers *h)
 {

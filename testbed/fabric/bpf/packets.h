@@ -54,6 +54,7 @@ struct arrival {
 struct traits {
 	enum class class;
 	bool addressed; /* its headers say which hosts it is of */
+	bool of_hosts;  /* it is not what switches say to each other */
 	__u32 uplink, source, destination;
 	__u32 payload_at, payload_bytes;
 };
@@ -78,6 +79,16 @@ static __always_inline void set_traffic_class(struct ip6 *ip, __u8 value)
 {
 	ip->word[0] = (ip->word[0] & 0xF0) | value >> 4;
 	ip->word[1] = (ip->word[1] & 0x0F) | value << 4;
+}
+
+/* What switches say to each other by BGP and BFD. It may be shorter than the headers of a transport. */
+static __always_inline bool is_routing(const struct __sk_buff *skb)
+{
+	__u8 start[4]; /* protocol, and of IPv6 the version and traffic class */
+
+	if (bpf_skb_load_bytes(skb, 12, start, sizeof(start)))
+		return false;
+	return get16(start) == ETH_P_IPV6 && (get16(start + 2) >> 4 & 0xFF) >> 2 == DSCP_ROUTING;
 }
 
 static __always_inline bool is_trimmed(__u8 dscp)

@@ -329,11 +329,25 @@ int nic_egress(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
+/* Not what neighbours say to each other, by link-local addresses or the DSCP of BGP and BFD. Told by the first bytes,
+   as a packet of a host may be shorter than the headers of its transport. */
+static __always_inline bool is_of_hosts(const struct __sk_buff *skb)
+{
+	__u8 protocol[2], source[2];
+
+	if (bpf_skb_load_bytes(skb, 12, protocol, sizeof(protocol)) || get16(protocol) != ETH_P_IPV6 ||
+	    bpf_skb_load_bytes(skb, 14 + 8, source, sizeof(source)))
+		return false;
+	return !is_routing(skb) && get16(source) && (get16(source) & 0xFFC0) != 0xFE80;
+}
+
 static __always_inline bool matches(const struct rule *rule, const struct traits *t)
 {
 	if (rule->match & DATA_ONLY && t->class != DATA)
 		return false;
-	if (rule->match & (BY_UPLINK | BY_SOURCE | BY_DESTINATION | OF_HOSTS) && !t->addressed)
+	if (rule->match & OF_HOSTS && !t->of_hosts)
+		return false;
+	if (rule->match & (BY_UPLINK | BY_SOURCE | BY_DESTINATION) && !t->addressed)
 		return false;
 	return (!(rule->match & BY_UPLINK) || t->uplink == rule->uplink) &&
 	       (!(rule->match & BY_SOURCE) || t->source == rule->source) &&
@@ -386,8 +400,10 @@ static __always_inline int take_in(struct __sk_buff *skb)
 	if (!rules || !counts)
 		return TC_ACT_SHOT;
 	t = traits_of(headers_of(skb), skb->len);
-	if (rules->active)
+	if (rules->active) {
+		t.of_hosts = is_of_hosts(skb);
 		verdict = fate_by(rules, &t);
+	}
 	if (verdict == CHANGED && flip_one_bit(skb, t.payload_at, t.payload_bytes))
 		verdict = DROPPED;
 	count(counts, t.class, verdict, skb->len);
