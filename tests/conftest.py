@@ -7,6 +7,8 @@ import os
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
+from ctypes import CDLL
 from resource import RUSAGE_SELF, getrusage
 
 import pytest
@@ -86,6 +88,8 @@ class Growth:
         most_kb = getrusage(RUSAGE_SELF).ru_maxrss
         if most_kb > self._most_kb + self.MUCH_KB:
             gc.collect()
+            with suppress(AttributeError, OSError):  # where the C library is glibc, which keeps what was freed
+                CDLL(None).malloc_trim(0)
             self._most_kb = most_kb
 
 
