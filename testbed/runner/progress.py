@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -83,12 +84,14 @@ class TimeLeft:
         self._start_ns, self._began_s = start_ns, time.monotonic()
 
     def words(self, now_ns: int) -> str:
-        """`34 %, about 20 s left`; empty outside the workload and where it takes longer than expected."""
+        """`34%, 20 s left`, rounded so that it never says that it is over; empty outside the workload, and where that
+        takes longer than expected."""
         share = (now_ns - self._start_ns) / self._expected_ns
         if self._began_s is None or not _LEAST_SHARE <= share < 1:
             return ""
         left_s = (time.monotonic() - self._began_s) * (1 - share) / share
-        return f"{share:.0%}, about {left_s:.0f} s left" if left_s < 90 else f"{share:.0%}, {left_s / 60:.0f} min left"
+        left = f"{math.ceil(left_s)} s" if left_s < 90 else f"{left_s / 60:.0f} min"
+        return f"{math.floor(100 * share)}%, {left} left"
 
 
 class PlainLines(Silent):

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.live.choose import progress_for
 from mrc_testbed.testbed.report.console import LOG_WIDTH, PatientConsole, open_console
 from mrc_testbed.testbed.runner.events import FaultDone, Note, PhaseBegins, StepsDone, WorkloadBegins
 from mrc_testbed.testbed.runner.loop import RealTimeLoop
-from mrc_testbed.testbed.runner.progress import PlainLines, ProgressGroup, Silent
+from mrc_testbed.testbed.runner.progress import PlainLines, ProgressGroup, Silent, TimeLeft
 from mrc_testbed.testbed.scenario import Occurrence, load_scenario_text
 from mrc_testbed.testbed.scenario.faults import KINDS
 from tests.unit.fakes import FakeClock
@@ -128,3 +128,15 @@ def test_the_fake_clock_moves_only_when_somebody_waits(monkeypatch: pytest.Monke
     before = time.monotonic_ns()
     assert clock.select(0.25) == []
     assert time.monotonic_ns() - before == 250_000_000
+
+
+@pytest.mark.parametrize(
+    ("share", "took_s", "words"),
+    [(0.25, 7, "25%, 21 s left"), (0.998, 10, "99%, 1 s left"), (0.1, 60, "10%, 9 min left"), (1, 10, "")],
+)
+def test_time_left_never_says_that_it_is_over(screen: Screen, share: float, took_s: float, words: str) -> None:
+    """Nor is it wider than what 80 columns have room for beside the steps."""
+    left = TimeLeft(1_000_000)
+    left.begin(0)
+    screen.now_s += took_s
+    assert left.words(round(share * 1_000_000)) == words
