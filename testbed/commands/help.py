@@ -17,7 +17,7 @@ _SENTENCE = re.compile(r"(.+?)(?:\.(?:\s|$)|\n\n|$)", re.S)
 _EXTRA = re.compile(r"\s*\[(default: [^;\]]+)?[^\]]*\]$")
 """What Typer adds to a help: the default, and bounds or `required`, which usage and errors tell better."""
 _FEW = 12
-"""So many options are read at a glance, and need no groups."""
+"""Up to this number, options are read at a glance and need no groups."""
 _KINDS = {"int": "N", "int range": "N", "float": "X", "float range": "X", "str": "TEXT", "path": "FILE"}
 Rows = dict[str, list[tuple[str, str]]]
 
