@@ -43,6 +43,7 @@ def assert_cleaned(out: Path) -> None:
             assert not (folder / "plan.json").exists(), "a run that had begun has no verdict"
 
 
+@pytest.mark.nightly
 def test_a_virtual_run_killed_at_any_moment_is_finished_by_clean(rounds: Rounds, tmp_path: Path) -> None:
     file = tmp_path / "endless.yaml"
     file.write_text(VIRTUAL)

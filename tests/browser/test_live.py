@@ -299,6 +299,7 @@ def test_a_command_that_is_killed(stage: LiveStage, open_page: OpenPage) -> None
     expect(page.locator("#connection")).to_have_text("mrc-testbed has ended without a verdict")
 
 
+@pytest.mark.nightly
 def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
     """A browser says on its console that it cannot connect, so this page is not held to silence."""
     scenario, options = load_scenario_text(SMALL), FabricOptions("dummy", "netem", "port program")

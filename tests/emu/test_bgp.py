@@ -83,6 +83,7 @@ def test_a_flap_leaves_ecmp_full_again(options: FabricOptions) -> None:
     with_bgp(body, options)
 
 
+@pytest.mark.nightly
 def test_updates_are_counted_from_the_mark_on_and_a_daemon_that_starts_again_forgets(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         assert fabric.route_updates() == {}, "nothing was marked"

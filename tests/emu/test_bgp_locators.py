@@ -73,6 +73,7 @@ def until_back(fabric: Fabric, path: Path) -> int:
     return left
 
 
+@pytest.mark.nightly
 def test_with_a_system_each_a_detour_takes_two_hops_more(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         broken, whole = (path_over(fabric, uplink) for uplink in (BROKEN_UPLINK, 0))

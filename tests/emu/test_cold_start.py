@@ -56,6 +56,7 @@ def test_each_dead_path_is_found_out_by_few_packets(tmp_path: Path) -> None:
         assert packets[host, "0/0"] > 10 * packets[host, "0/1"], "the other uplink carries the plane's share"
 
 
+@pytest.mark.nightly
 def test_a_link_that_is_healed_is_used_again(tmp_path: Path) -> None:
     # Bounds that a busy machine keeps too: what counts is that there is something to measure, and its clock.
     wanted = ("expect.3=recovery.p100 <= 60 rtt during dead", "expect.4=exposure.p100 <= 60 rtt during dead")

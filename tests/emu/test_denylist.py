@@ -53,6 +53,7 @@ def test_denied_from_the_start_a_path_carries_no_data_and_the_others_do(tmp_path
         assert abs(planes[0] - planes[1]) <= 0.02 * sum(planes), planes
 
 
+@pytest.mark.nightly
 def test_a_controller_denies_and_allows_in_mid_run(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=24, extra=DENY)
     run.finish()

@@ -241,6 +241,7 @@ def test_packets_to_a_host_that_is_cut_off_do_not_go_round(options: FabricOption
     with_ecmp(body, options)
 
 
+@pytest.mark.nightly
 def test_a_lost_next_hop_and_another_hash_are_drift(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         run_batch(IP, "p0-t0-1", fabric.pids["p0-t0-1"], ["route del fd00:1::/48 dev up2"])
@@ -255,7 +256,7 @@ def test_a_lost_next_hop_and_another_hash_are_drift(options: FabricOptions) -> N
 
 @pytest.mark.timed
 @pytest.mark.parametrize("burst", PLAIN_BURSTS, ids=lambda burst: burst.name)
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_port_marks_and_drops_what_the_table_says(burst: Burst, options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         listener = Listener(fabric, "h2")

@@ -153,6 +153,7 @@ def seen(capture: Path) -> Iterator[Seen]:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_what_is_sent_again_was_asked_for_and_takes_another_ev(tmp_path: Path, machine: list[Capability]) -> None:
     capture = tmp_path / "h0.pcap"
 
@@ -206,6 +207,7 @@ def test_it_is_nscc_that_keeps_two_marked_flows_below_the_trim_level(tmp_path: P
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_a_mark_moves_a_flow_to_its_backup(tmp_path: Path) -> None:
     """h1 may use uplink 0 only; h0 has one EV in use and one in reserve, and begins on uplink 0."""
     changes = (
@@ -225,6 +227,7 @@ def test_a_mark_moves_a_flow_to_its_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_a_trim_at_the_last_hop_blames_no_path(tmp_path: Path) -> None:
     record = kept_time(tmp_path, INCAST)
     trimmed = total(record, "trimmed_received")

@@ -56,6 +56,7 @@ def test_every_path_of_a_host_carries_packets_and_links_have_their_rates(
     isolated(main)
 
 
+@pytest.mark.nightly
 def test_a_t2_and_a_link_to_one_go_and_come_back_equal_to_the_plan(options: FabricOptions) -> None:
     def main() -> None:
         fabric = Fabric.build(build_plan(shape_of(CLOS3)), options)
@@ -130,6 +131,7 @@ def test_adaptive_switches_of_both_tiers_spread_one_flow_and_leave_a_dead_port(o
     with_ecmp(body, options, shape, adaptive=True)
 
 
+@pytest.mark.nightly
 def test_bgp_finds_all_ways_over_two_tiers_and_leaves_a_lost_link(options: FabricOptions, frr: None) -> None:
     asked = replace(options, bgp=BgpOptions(bfd_interval_ms=100))
 
@@ -201,7 +203,7 @@ ADAPTIVE = HASHED.replace("hash: independent", "choose: adaptive")
     ],
     ids=["three tiers", "rails", "three tiers, hashed", "three tiers, adaptive"],
 )
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_run_bears_its_faults_and_every_packet_is_accounted_for(scenario: str, tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=scenario)
     run.finish(timeout_s=120)

@@ -135,6 +135,7 @@ def test_an_interrupted_run_of_flows_keeps_its_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_one_flow_fills_a_plane_whose_packets_are_shorter_than_a_turn(tmp_path: Path) -> None:
     """59 packets a round trip; with turns of T/10 and four packets in advance a port had 0.64 of its rate."""
     run = Run(tmp_path, scenario=FAST)

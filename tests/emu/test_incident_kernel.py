@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from mrc_testbed.testbed.app.incidents import observe
 from mrc_testbed.testbed.incidents.case import make_case
 from mrc_testbed.testbed.incidents.draw import draw_case
@@ -13,6 +15,7 @@ from tests.retry import Inconclusive
 SMALL = {"planes": 2, "t0_groups": 2, "t1": 2, "hosts_per_t0": 1, "rtt": "20ms"}
 
 
+@pytest.mark.nightly
 def test_a_case_on_the_kernel(tmp_path: Path) -> None:
     draft = draw_case(2, "t0-silent", lasts_s=4.0)
     workload = [{"train": {"hosts": ["h0", "h1"], "steps": 40, "compute": "50ms", "allreduce": "256KiB"}}]

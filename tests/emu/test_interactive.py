@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.windows import outages
 from tests.emu.runs import COMMAND, Run, wait_for
@@ -44,6 +46,7 @@ def schedule(folder: Path) -> list[tuple[str, str, int, int]]:
     return [(one.fault, one.title, one.begin_ns, one.end_ns) for one in load_record(folder).occurrences]
 
 
+@pytest.mark.nightly
 def test_faults_by_hand_are_recorded_and_a_replay_does_them_again(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=40, options=("--web", "--interactive"))
     browser = Browser(run)

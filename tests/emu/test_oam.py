@@ -103,6 +103,7 @@ def test_every_path_is_traced_through_its_switches_and_every_switch_answers(word
     isolated(body)
 
 
+@pytest.mark.nightly
 def test_a_path_that_is_broken_shows_where_it_ends(options: FabricOptions) -> None:
     if not options.port_program:
         pytest.skip("a silent switch and a lossy link are rules of the port program")
@@ -165,7 +166,7 @@ expect:
 
 
 @pytest.mark.parametrize("switch", ["auto", "plain"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_questions_in_a_run_are_in_its_books(tmp_path: Path, switch: str) -> None:
     run = Run(tmp_path / uuid4().hex, scenario=TRACED.replace("SWITCH", switch))
     run.wait_until_step(2)

@@ -100,7 +100,7 @@ def test_a_missing_program_and_a_shallow_queue_are_drift(options: FabricOptions)
 
 
 @pytest.mark.parametrize("burst", BURSTS, ids=lambda burst: burst.name)
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_a_port_marks_trims_and_drops_what_the_table_says(burst: Burst, options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         fabric.set_rate(burst.link, burst.rate_bps)
@@ -139,6 +139,7 @@ def traffic_classes(capture: Path) -> list[tuple[int, int]]:
     return [(outer >> 4 & 0xFF, inner >> 4 & 0xFF) for outer, inner in words]
 
 
+@pytest.mark.nightly
 def test_what_has_a_udp_checksum_is_not_trimmed(options: FabricOptions) -> None:
     """No shortened packet would pass it."""
 
@@ -273,6 +274,7 @@ def test_what_comes_late_is_counted_where_it_comes_in(options: FabricOptions) ->
     run(body, options)
 
 
+@pytest.mark.nightly
 def test_a_slower_link_drains_slower_and_is_not_drift(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         link = CORE_LINK
@@ -328,6 +330,7 @@ def test_a_rule_takes_the_packets_that_it_is_about(options: FabricOptions) -> No
     run(body, options)
 
 
+@pytest.mark.nightly
 def test_loss_on_one_ev_takes_its_share_and_nothing_else(options: FabricOptions) -> None:
     """20 % of what takes uplink 1 from h0: within five sigma of the binomial, and no packet of the rest."""
 

@@ -54,7 +54,7 @@ def base_rtt_ns(record: RunRecord) -> int:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("where", [(), SAME_GROUP], ids=["across T1", "in one T0 group"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_a_lost_port_costs_its_share_of_the_bandwidth_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], where: tuple[str, ...]
 ) -> None:

@@ -129,6 +129,7 @@ def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path:
     assert len(output(run, "h3")) < 2 << 20
 
 
+@pytest.mark.nightly
 def test_a_program_that_fails_ends_the_others_of_its_job(tmp_path: Path) -> None:
     run = pair(tmp_path, "echo lost my way >&2; exit 9", "sleep 100")
     assert run.finish() in (1, 3)

@@ -51,7 +51,7 @@ def step_times_s(run: Run) -> list[float]:
 
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective"])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_a_ring_over_a_whole_fabric_is_exact_and_takes_little_more_than_it_must(tmp_path, recovery):
     run = Run(tmp_path, steps=6, scenario=scenario(18, recovery), extra=CAPTURE)
     run.finish()

@@ -77,6 +77,7 @@ expect:
 """
 
 
+@pytest.mark.nightly
 def test_a_scenario_whose_right_outcome_is_a_broken_qp_passes(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=BROKEN)
     run.finish()
@@ -168,6 +169,7 @@ def test_an_interrupted_run_keeps_its_results(tmp_path: Path, number: signal.Sig
     assert "Traceback" not in run.output + run.errors
 
 
+@pytest.mark.nightly
 def test_kill_9_of_the_supervisor_is_told(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=1000)
     run.wait_until_step(1)
@@ -191,6 +193,7 @@ def test_clean_finishes_a_run_that_was_killed_as_a_whole(tmp_path: Path) -> None
     assert "nothing to clean" in again.stdout
 
 
+@pytest.mark.nightly
 def test_clean_leaves_a_living_run_alone(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=15)
     run.wait_until_step(1)

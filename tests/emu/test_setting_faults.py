@@ -6,12 +6,15 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from tests.emu.test_denylist import events
 from tests.emu.test_switch_faults import fault, finished, history, ports, retired
 
 LINK, OTHER = "p0-t0-0:p0-t1-1", "p0-t0-0:p0-t1-0"
 
 
+@pytest.mark.nightly
 def test_tables_levels_and_hosts(tmp_path: Path) -> None:
     lines = [
         fault(f"at: 300ms, entry-missing: '{LINK}', direction: up, for: 400ms", "missing"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from mrc_testbed.testbed.report.frames.run import load_run
 from tests.emu.runs import Run
 
@@ -24,6 +26,7 @@ expect:
 SENT = {"longer": 8 * 2 * (128 << 10), "job-2": 3 * 2 * (32 << 10)}
 
 
+@pytest.mark.nightly
 def test_two_jobs_and_a_flow_do_their_own_work(tmp_path: Path) -> None:
     run = Run(tmp_path, scenario=SCENARIO)
     run.finish()

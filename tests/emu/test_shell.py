@@ -157,6 +157,7 @@ def attached(run: Run, *options: str, typed: str = "") -> subprocess.CompletedPr
     return ask("attach", str(run.folder), *options, typed=typed)
 
 
+@pytest.mark.nightly
 def test_a_prompt_in_a_run_sees_its_nodes_and_leaves_it_as_it_was(tmp_path: Path) -> None:
     run = Run(tmp_path, steps=70)
     run.wait_until_step(2)

@@ -52,6 +52,7 @@ def assert_machine_kept_time(folder: Path) -> None:
 
 @pytest.mark.timed
 @pytest.mark.timeout(120)
+@pytest.mark.nightly
 def test_the_commands_of_the_tutorial_do_what_it_shows() -> None:
     with readers_shell() as (folder, environment):
         ran = tutorial.run_all(folder, environment)

@@ -94,6 +94,7 @@ def events(run: Run, name: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.timed
+@pytest.mark.nightly
 def test_the_c_program_passes_through_faults(tmp_path: Path) -> None:
     changes = [
         ("STEPS = 40", "STEPS = 20"),
@@ -220,6 +221,7 @@ def test_a_command_in_a_run_finds_the_nic(tmp_path: Path) -> None:
     run.assert_passed_or_machine_was_busy()
 
 
+@pytest.mark.nightly
 def test_a_killed_program_ends_its_job_and_no_daemon(tmp_path: Path) -> None:
     run = pair(tmp_path, "python", {"h0": RING, "h1": RING}, ("verbs_allreduce.py",))
     run.wait_until_step(2)
@@ -233,6 +235,7 @@ def test_a_killed_program_ends_its_job_and_no_daemon(tmp_path: Path) -> None:
     assert held["the fabric was as planned"] == "pass"
 
 
+@pytest.mark.nightly
 def test_kill_9_of_the_command_leaves_nothing_of_programs_with_a_nic(tmp_path: Path) -> None:
     run = pair(tmp_path, "python", {"h0": RING, "h1": RING}, ("verbs_allreduce.py",))
     run.wait_until_step(2)

@@ -41,7 +41,7 @@ def test_the_untouched_starter_fails(folder: Path, pupils: Class) -> None:
 
 @each_virtual_lesson
 @each_student
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, pupils: Class) -> None:
     grade = pupils.student(folder, name).grade()
     assert [(part.name, part.why, part.truth) for part in grade.parts if part.mark is not LessonMark.PASS] == []
@@ -49,7 +49,7 @@ def test_the_solution_has_all_points_whatever_the_seed(folder: Path, name: str, 
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly
 def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
     student = pupils.student(folder, STUDENTS[0])
     for question in student.lesson.questions:

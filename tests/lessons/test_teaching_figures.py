@@ -44,7 +44,7 @@ def test_a_figure_of_the_page_is_that_of_a_run(lesson: str, said: str, figure: s
 
 
 @pytest.mark.parametrize("name", STUDENTS)
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_the_story_of_lesson_5_is_true_of_each_seed(name: str, pupils: Class) -> None:
     folder = next(one for one in shipped_lessons() if one.name == "05-full-is-not-broken")
     story = " ".join((folder / "lesson.md").read_text(encoding="utf-8").split())

@@ -83,8 +83,8 @@ def test_records_that_are_nobodys(name: str, folder: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.nightly(keep=1)
 @pytest.mark.parametrize("record", [1, 4])
+@pytest.mark.nightly
 def test_a_daemon_that_answers_no_more_is_gone(record: int, folder: Path, tmp_path: Path) -> None:
     """After 10 s at the first record, after 30 s later."""
     with FakeDaemon(tmp_path / "socket", Faults(silent_at=record)) as daemon:

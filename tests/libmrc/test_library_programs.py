@@ -56,7 +56,7 @@ def test_program_with_addresses_checked(name: str, folder: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", THREADED)
-@pytest.mark.nightly(keep=6)
+@pytest.mark.nightly
 def test_program_with_threads_checked(name: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, name, "thread")
 

@@ -83,6 +83,7 @@ def test_a_write_arrives_whole_with_its_immediate(recovery, size):
 
 @EACH
 @pytest.mark.parametrize("qps", [1, 4, 16, 64])
+@pytest.mark.nightly(keep=6)
 def test_without_loss_a_port_runs_at_its_rate(recovery, qps):
     net = RcNet(recovery=recovery)
     for _ in range(qps):

@@ -59,6 +59,7 @@ class Shuffler:
     psn=st.sampled_from([0, (1 << 24) - 5, 1 << 23]),
     retries=st.integers(0, 7),
 )
+@pytest.mark.nightly(keep=1)
 def test_every_byte_is_right_or_the_qp_is_dead(recovery, seed, late, lose, repeat, qps, sizes, psn, retries):
     net = small(recovery, seed, retries=retries)
     flows = [net.join(psn_a=psn) for _ in range(qps)]

@@ -95,6 +95,7 @@ def test_a_cell_that_waits_for_a_worker_that_is_gone_goes_elsewhere(stage: Stage
     assert results(folder)[1][-1] == "pass"
 
 
+@pytest.mark.nightly
 def test_a_sweep_that_was_killed_goes_on_with_what_is_missing(stage: Stage) -> None:
     two_workers(stage)
     folder = stage.plan(6)
@@ -147,6 +148,7 @@ def test_a_scheduler_that_goes_is_told_with_status_4(stage: Stage) -> None:
     assert "is gone" in (stage.place / f"process-{len(stage.started) - 1}.log").read_text()
 
 
+@pytest.mark.nightly
 def test_no_scheduler_is_told(stage: Stage) -> None:
     folder = stage.plan(1)
     done = stage.call("sweep", "run", str(folder), "--on", "tcp://127.0.0.1:9")

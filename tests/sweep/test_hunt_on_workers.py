@@ -55,6 +55,7 @@ def test_it_finds_the_same_and_its_processes_go_with_the_workers(stage: Stage, t
     wait_until(lambda: not processes() - before, 2)
 
 
+@pytest.mark.nightly
 def test_a_scenario_with_plugin_files_is_hunted_in_here(stage: Stage, tiny: Path) -> None:
     tiny.write_text(f"{TINY}plugins: [mine.py]\n")
     done = stage.call("hunt", str(tiny), "--on", "tcp://127.0.0.1:9")

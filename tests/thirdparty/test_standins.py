@@ -74,6 +74,7 @@ def benchmark(pair: Pair, program: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1])
+@pytest.mark.nightly(keep=1)
 def test_the_benchmark_ends_well_and_its_data_are_right(tmp_path: Path, built: Path, loss: float) -> None:
     """With losses, too: its server leaves as soon as it has all, and its acknowledgement may be lost."""
     with Pair(tmp_path, loss=loss) as pair:
@@ -100,6 +101,7 @@ def test_wrong_data_of_the_benchmark_show_in_its_output_alone(tmp_path: Path, bu
     ],
 )
 @pytest.mark.parametrize("loss", [0.0, 0.03])
+@pytest.mark.nightly(keep=2)
 def test_every_byte_over_a_plugin_is_right(
     tmp_path: Path, built: Path, plugin: str, options: list[str], variables: dict[str, str], loss: float
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_hash_gives_two_flows_one_uplink(tmp_path: Path) -> None:
     assert "adaptive" not in transport_words(run.scenario)
 
 
+@pytest.mark.nightly
 def test_what_takes_disorder_for_loss_sends_much_again(tmp_path: Path) -> None:
     run = ran(tmp_path, "roce.recovery=selective")
     assert (run.figure("retransmissions").value or 0) >= 300

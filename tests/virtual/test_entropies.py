@@ -35,6 +35,7 @@ def test_a_far_dead_link_retires_nothing_and_everything_arrives(selection: str, 
     assert outcome.exit_code is ExitCode.PASS, outcome.error
 
 
+@pytest.mark.nightly
 def test_over_srv6_too(tmp_path: Path) -> None:
     """Source routes with the selections of a rival: both work, and nothing is retired."""
     text = SCENARIO.replace("transport: mrc-hashed", "transport: mrc").replace("evs_retired >= 1", "evs_retired == 0")

@@ -32,7 +32,7 @@ def text_of(variant: str, how: str, compute_ms: int, steps: int = 3) -> str:
 @pytest.mark.parametrize("variant", RATES)
 @pytest.mark.parametrize("how", PARTS)
 @pytest.mark.parametrize("compute_ms", COMPUTE_MS)
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_a_step_takes_what_its_closed_form_says(tmp_path: Path, variant: str, how: str, compute_ms: int) -> None:
     network = network_ns(load_scenario_text(text_of(variant, "sum", 0).replace("{compute: 0ms}, ", "")))
     compute = compute_ms * MS

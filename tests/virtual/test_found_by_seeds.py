@@ -29,6 +29,7 @@ workload: [{all-to-all: {size: 9KiB, iterations: 1}}]
 
 
 @pytest.mark.parametrize("recovery", ["go-back-n", "selective", "lossless"])
+@pytest.mark.nightly(keep=1)
 def test_over_roce_the_icrc_of_the_scenario_finds_corrupted_packets(tmp_path: Path, recovery: str) -> None:
     """It was on in the scenario and off at the endpoints, so flipped bits arrived and the run failed."""
     scenario = load_scenario_text(CORRUPTED, overrides=[f"roce.recovery={recovery}"])
@@ -50,6 +51,7 @@ def _packets(file: Path) -> list[bytes]:
         return [bytes(packet) for packet in reader]
 
 
+@pytest.mark.nightly
 def test_slow_ports_have_the_time_that_probes_of_all_paths_need(tmp_path: Path) -> None:
     """Probes came every 10 ms whatever ports could carry, waited for each other, and the warm-up gave up."""
     assert wrong_with(load_scenario_text(SLOW_PORTS), tmp_path) == []

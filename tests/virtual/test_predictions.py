@@ -149,7 +149,7 @@ def of_family(text: str, name: str) -> str:
         ("rails", "h1", 4),
     ],
 )
-@pytest.mark.nightly(keep=9)
+@pytest.mark.nightly(keep=3)
 def test_a_message_over_any_family_takes_as_long_as_its_links(
     tmp_path: Path, size: str, family: str, peer: str, links: int
 ) -> None:

@@ -44,7 +44,7 @@ def observed(out: Path, seed: int, kind: str | None = None) -> CaseFolder:
 
 
 @pytest.mark.parametrize("kind", ["link-loss", "corrupt", "deny", "entry-wrong", "busy"])
-@pytest.mark.nightly(keep=2)
+@pytest.mark.nightly(keep=1)
 def test_no_word_of_the_truth_is_in_what_is_seen(tmp_path: Path, kind: str) -> None:
     case = observed(tmp_path, 11, kind)
     assert {path.name for path in case.folder.iterdir()} == FILES

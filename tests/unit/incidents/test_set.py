@@ -50,6 +50,7 @@ def test_what_is_missing_is_located_and_what_is_busy_accused_of_nothing(first: t
     assert told["totals"]["located"] == 1
 
 
+@pytest.mark.nightly
 def test_its_cases_can_be_scored_again(first: tuple[Path, list[SetScore]]) -> None:
     cases = [case_at(first[0] / one.score.case) for one in first[1]]
     assert [one.document() for one in scores_of(cases)] == [one.score.document() for one in first[1]]

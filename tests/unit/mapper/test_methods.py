@@ -48,7 +48,7 @@ def precision(right: Sequence[bool]) -> float:
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.nightly(keep=8)
+@pytest.mark.nightly(keep=3)
 def test_it_is_at_least_as_precise_as_netbouncer_and_007(name: str) -> None:
     row = ROWS[name]
     true = {suspect.name for suspect in row.broken} | {

@@ -53,6 +53,7 @@ def counts(html: str) -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_page_has_what_its_markdown_has(site: Path) -> None:
     """Lists, cells and code blocks that another reader of Markdown sees."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -117,6 +117,7 @@ def test_the_scenarios_came_along(installed: Installed) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.nightly(keep=1)
 def test_it_runs_where_there_is_no_linux(installed: Installed, system: str) -> None:
     """The installed package, without the modules and names that other systems lack."""
     barred = str(ROOT / "tests" / "other_system.py")

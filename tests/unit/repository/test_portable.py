@@ -115,6 +115,7 @@ def elsewhere(system: str, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.nightly(keep=1)
 def test_commands_without_a_fabric_work_on_any_system(tmp_path: Path, system: str) -> None:
     """All in one process a system, since what takes time is to start."""
     run, again = (record_run(tmp_path / "results" / f"2026080{day}T000000Z-small") for day in (1, 2))

@@ -38,6 +38,7 @@ def test_a_run_is_shown_by_a_process_of_its_own(trapped: Trapped) -> None:
     trapped.run(MAIN, "run", "t.yaml", "--web", "-q")
 
 
+@pytest.mark.nightly
 def test_a_sweep_runs_its_cells_here(trapped: Trapped) -> None:
     trapped.run(MAIN, "sweep", "plan", "t.yaml", "--out", "big")
     trapped.run(MAIN, "sweep", "run", "big", "-q")
