@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_no_page_is_wider_than_the_screen(site: Path, open_page: OpenPage, width: int) -> None:
     page = open_page(site / "index.html", width=width, height=HEIGHT)
     for name in PAGES:

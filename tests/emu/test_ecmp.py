@@ -167,6 +167,7 @@ def arrived(fabric: Fabric, listener: Listener, asked: list[PlainFlow], each: in
     return Counter(port for _, port, _ in listener.take())
 
 
+@pytest.mark.nightly
 def test_a_cut_near_the_sender_loses_nothing_and_a_far_one_what_is_hashed_there(options: FabricOptions) -> None:
     def body(fabric: Fabric) -> None:
         asked = flows(fabric, "h0", "h2", FLOWS)

@@ -75,6 +75,7 @@ def test_an_all_reduce_over_sockets_ends_with_the_same_weights_everywhere(tmp_pa
     assert kept == {"all_reduce.py": sha256(SHIPPED.read_bytes()).hexdigest()}
 
 
+@pytest.mark.nightly
 def test_a_program_finds_names_addresses_and_folders_of_its_own(tmp_path: Path) -> None:
     see = (
         "hostname -i; getent ahostsv4 h1; getent ahostsv6 h1; ping -c 3 -i 0.2 h1; ls -A /tmp /dev/shm $HOME; pwd;"

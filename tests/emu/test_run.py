@@ -108,6 +108,7 @@ def test_a_run_passes_with_the_compiled_core_in_every_daemon(
     assert json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["core"] == "compiled"
 
 
+@pytest.mark.nightly
 def test_two_runs_at_once_never_meet(tmp_path: Path) -> None:
     runs = [Run(tmp_path / name, steps=10) for name in ("one", "two")]
     for run in runs:

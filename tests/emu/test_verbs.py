@@ -205,6 +205,7 @@ def test_without_a_compiler_the_machine_lacks_something(tmp_path: Path, verbs: s
 # Surroundings, and ends
 
 
+@pytest.mark.nightly
 def test_a_command_in_a_run_finds_the_nic(tmp_path: Path) -> None:
     run = pair(tmp_path, "libraries", {"h0": WAITS, "h1": WAITS})
     run.wait_until_step(0)

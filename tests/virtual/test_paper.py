@@ -57,6 +57,7 @@ def test_fig_14_ecn_alone_parts_two_flows(tmp_path: Path) -> None:
     assert 0.4 < packets["0/0"] / sum(packets.values()) < 0.55
 
 
+@pytest.mark.nightly
 def test_fig_19a_capacity_that_is_left_is_enough(tmp_path: Path) -> None:
     changes = ("workload.0.write.for=9s", "faults.0.for=5s", "faults.1.for=3s", "faults.2.for=1s", "faults.0.at=2s")
     later = ("faults.1.at=4s", "faults.2.at=6s")

@@ -74,6 +74,7 @@ def test_a_row_that_is_there_for_a_hidden_count_is_left_out() -> None:
     assert [*_changed(lines)] == [lines[0], lines[2], lines[4]]
 
 
+@pytest.mark.nightly
 def test_the_same_seed_is_seen_the_same_to_the_byte(tmp_path: Path) -> None:
     first, second = (observed(tmp_path / name, 13) for name in ("a", "b"))
     assert first.id == second.id

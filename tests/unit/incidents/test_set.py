@@ -56,6 +56,7 @@ def test_its_cases_can_be_scored_again(first: tuple[Path, list[SetScore]]) -> No
     assert [one.document() for one in scores_of(cases)] == [one.score.document() for one in first[1]]
 
 
+@pytest.mark.nightly
 def test_a_folder_with_something_in_it_is_refused(first: tuple[Path, list[SetScore]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is there already; name another folder"):
         score_set(first[0], SEEDS, 1, lambda one: None)
@@ -64,6 +65,7 @@ def test_a_folder_with_something_in_it_is_refused(first: tuple[Path, list[SetSco
     assert isinstance(done.exception, UsageError)
 
 
+@pytest.mark.nightly
 def test_the_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["incident", "set", str(tmp_path / "s"), "--count", "1", "--kind", "calm"])
     assert done.exit_code == 0, done.output

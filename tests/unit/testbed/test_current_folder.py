@@ -34,6 +34,7 @@ def test_the_machine_is_looked_at(trapped: Trapped) -> None:
     trapped.run(MAIN, "doctor", status=0 if os.geteuid() == 0 else 4)
 
 
+@pytest.mark.nightly
 def test_a_run_is_shown_by_a_process_of_its_own(trapped: Trapped) -> None:
     trapped.run(MAIN, "run", "t.yaml", "--web", "-q")
 
