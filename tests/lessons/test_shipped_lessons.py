@@ -60,7 +60,7 @@ def test_each_single_wrong_answer_fails(folder: Path, pupils: Class) -> None:
 
 
 @each_virtual_lesson
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_right_answers_are_not_enough_where_there_is_something_to_build(folder: Path, pupils: Class) -> None:
     lesson = pupils.beginner(folder).lesson
     if any(lesson.scenario_file(run, Stage.SOLUTION) != lesson.scenario_file(run, Stage.START) for run in lesson.runs):

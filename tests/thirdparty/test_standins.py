@@ -74,7 +74,7 @@ def benchmark(pair: Pair, program: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-@pytest.mark.nightly(keep=1)
+@pytest.mark.nightly
 def test_the_benchmark_ends_well_and_its_data_are_right(tmp_path: Path, built: Path, loss: float) -> None:
     """With losses, too: its server leaves as soon as it has all, and its acknowledgement may be lost."""
     with Pair(tmp_path, loss=loss) as pair:
