@@ -70,7 +70,7 @@ def state_of(pid: int) -> str:
 
 
 def test_what_it_has_started_is_gone_with_it(started: Started) -> None:
-    program = started("import os, time; os.fork(); print(os.getpid(), flush=True); time.sleep(600)")
+    program = started("import os, time; os.fork(); os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)")
     pids = [int(heard(program)) for _ in range(2)]
     program.end()
     until_s = time.monotonic() + 30
