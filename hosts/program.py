@@ -42,6 +42,7 @@ class _Tally:
     sent_bytes: int = 0
     wrong_bytes: int = 0
     waits: dict[str, int] = field(default_factory=dict)
+    marks: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +76,7 @@ class Program:
         self._data_seed = job.data_seed
         self._grain_ns = job.grain_ns
         self._waiting: dict[str, list[_Track]] = {}
+        self._until_mark: dict[int, list[_Track]] = {}
         self._expected: dict[tuple[int, ...], Block] = {}
         self._contents: dict[str, Content] = {}
         self._receiving: list[str] = []
@@ -111,7 +113,10 @@ class Program:
             case "repeat":
                 times, every, body = operation.values
                 return replace(operation, values=(times, every, self._prepare(body, tracks)))
-            case "begin" | "compute" | "end":
+            case "begin" | "compute" | "end" | "mark":
+                return operation
+            case "until":
+                self._until_mark.setdefault(operation.argument("number"), []).extend(tracks)
                 return operation
             case "check":
                 ranks = tuple(operation.argument("ranks"))
@@ -176,10 +181,11 @@ class Program:
         return self._reports.popleft() if self._reports else None
 
     def _go_on(self, tracks: Sequence[_Track]) -> int | None:
-        next_ns = None
         for track in tracks:
             if track.resume_ns is not None and track.resume_ns <= self._now_ns:
                 track.resume_ns = next(track.waits, None)
+        next_ns = None  # known only now: a track may have woken one before it
+        for track in tracks:
             if track.resume_ns is not None and (next_ns is None or track.resume_ns < next_ns):
                 next_ns = track.resume_ns
         return next_ns
@@ -220,6 +226,7 @@ class Program:
     def _begin(self, track: _Track, step: int) -> None:
         tally = track.tally
         tally.begin_ns, tally.sent_bytes, tally.wrong_bytes, tally.waits = self._now_ns, 0, 0, {}
+        tally.marks = set()
 
     def _end(self, track: _Track, step: int) -> None:
         tally = track.tally
@@ -301,9 +308,29 @@ class Program:
         value, due = arrived.popleft(), _immediate(step, tag)
         if value != due:
             raise ProgramError(f"immediate {value} arrived on {qp} instead of {due}")
+        self._has_waited(track, qp, begin_ns)
+
+    def _take(self, track: _Track, qp: str, step: int, tag: int) -> _Waits:
+        arrived = self._immediates.setdefault(qp, deque())
+        begin_ns, due = self._now_ns, _immediate(step, tag)
+        while due not in arrived:
+            yield None
+        arrived.remove(due)
+        self._has_waited(track, qp, begin_ns)
+
+    def _has_waited(self, track: _Track, qp: str, begin_ns: int) -> None:
         if self._now_ns > begin_ns:
             waits, peer = track.tally.waits, self._transport.peer(qp)
             waits[peer] = waits.get(peer, 0) + self._now_ns - begin_ns
+
+    def _mark(self, track: _Track, number: int) -> None:
+        track.tally.marks.add(number)
+        for waiting in self._until_mark.get(number, ()):
+            waiting.wake()
+
+    def _until_marked(self, track: _Track, number: int) -> _Waits:
+        while number not in track.tally.marks:
+            yield None
 
     def _drain(self, _track: _Track, qp: str) -> _Waits:
         while self._unwritten.get(qp, 0):
@@ -393,6 +420,9 @@ _OPERATIONS: dict[str, Callable[..., _Waits | None]] = {
     "forward": Program._forward,
     "signal": Program._signal,
     "wait": Program._wait,
+    "take": Program._take,
+    "mark": Program._mark,
+    "until": Program._until_marked,
     "xor": Program._xor,
     "drain": Program._drain,
     "check": Program._check,

@@ -211,6 +211,32 @@ def test_data_of_another_step_place_or_rank_are_wrong_and_counted_exactly(
     assert report_of(program).wrong_bytes == differing
 
 
+def test_take_finds_its_immediate_behind_others() -> None:
+    program = make([["begin", 0], ["take", "a", 0, 6], ["compute", 5], ["take", "a", 0, 5], ["end", 0]])
+    program.start(0)
+    assert settle(program, 0) is None
+    program.immediate("a", 5)
+    assert settle(program, 10) is None
+    program.immediate("a", 6)
+    assert settle(program, 20) == 25
+    assert settle(program, 25) is None
+    assert report_of(program) == StepReport(0, 0, 25, 0, 0, {"host-a": 20})
+
+
+def test_a_branch_goes_on_when_a_later_one_has_set_its_mark() -> None:
+    branches = [[["until", 3], ["compute", 10]], [["compute", 100], ["mark", 3], ["compute", 1]]]
+    turn = [["begin", 0], ["together", *branches], ["end", 0]]
+    program = make([["repeat", 2, 1, turn]])
+    program.start(0)
+    assert settle(program, 0) == 100
+    assert settle(program, 100) == 101
+    assert settle(program, 101) == 110
+    assert settle(program, 110) == 210
+    assert settle(program, 210) == 211
+    assert settle(program, 220) is None
+    assert (report_of(program).end_ns, report_of(program).end_ns) == (110, 220)
+
+
 def test_waiting_is_put_down_to_the_peer_and_to_the_step() -> None:
     waits = [["wait", "a", 0, 0], ["wait", "b", 0, 0], ["wait", "a", 0, 1]]
     program = make([["begin", 0], *waits, ["end", 0], ["begin", 1], ["end", 1]], Memory(a=64, b=64))
@@ -285,6 +311,9 @@ def test_the_sum_is_the_xor_of_all_ranks() -> None:
         (["begin", None], "step must be an integer of 0 or more"),
         (["wait", 1, 1, 0], "qp must be a string"),
         (["wait", "a", 1, TAGS], "tag must be less than 4096"),
+        (["take", "a", 1, TAGS], "tag must be less than 4096"),
+        (["mark", -1], "number must be an integer of 0 or more"),
+        (["until"], "takes 1 arguments: number"),
         (["wait", "nowhere", 1, 0], "unknown QP 'nowhere'"),
         (["drain", "nowhere"], "unknown QP 'nowhere'"),
         (["put", "a", 0, 0, 4, 0, 0, 0], "message_bytes must be an integer of 1 or more"),
