@@ -43,6 +43,8 @@ class Shape:
     """What a data packet has besides, on a veth."""
     speed: int = 1
     """How many times faster all of it is than what the least times of software are made for."""
+    cut_bytes: int = 0
+    """Endpoints cut each message evenly over the ports, in parts of a multiple of this; 0: they do not."""
 
     def __post_init__(self) -> None:
         within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.text.units import format_size
-from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, port_ns
+from mrc_testbed.testbed.workloads.estimate import earliest_completion_ns, part_bytes, port_ns, sharing_ports
 from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.steps import Compute, Exchange, PartTimes, StepAction
 from mrc_testbed.topos.graph import Family
@@ -69,10 +69,11 @@ def _nearest_ways(family: Family) -> list[tuple[float, int]]:
 
 
 def _sent(shape: Shape, size: int, links: float) -> str:
-    full = size // shape.payload_bytes
+    part = part_bytes(shape, size)
+    full = part // shape.payload_bytes
     if not full:
-        return f"{number(links)} x {time_text(port_ns(shape, size + shape.header_bytes))} (packet)"
-    in_line = ceil(full / shape.planes)
+        return f"{number(links)} x {time_text(port_ns(shape, part + shape.header_bytes))} (packet)"
+    in_line = ceil(full / sharing_ports(shape))
     times = number(links) if in_line == 1 else f"({in_line} + {number(links - 1)})"
     return f"{times} x {time_text(port_ns(shape, shape.wire_bytes))} (packet)"
 

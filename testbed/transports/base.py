@@ -85,6 +85,10 @@ def _nothing(_settings: Any) -> Iterator[SoftwareTimer]:
     return iter(())
 
 
+def _zero(_settings: Any) -> int:
+    return 0
+
+
 def _no_needs(_settings: Any) -> PortNeeds:
     return PortNeeds()
 
@@ -152,6 +156,8 @@ class Transport(str):
     """It takes packets in any order; others may take one that was overtaken for lost."""
     resends_all: Callable[[Any], bool] = field(default=lambda _settings: False)
     """After a gap it sends again all that was under way."""
+    cut_bytes: Callable[[Any], int] = field(default=_zero)
+    """It cuts each message evenly over the ports of a host, in parts of a multiple of this; 0: it does not."""
     cut_by_marks: Callable[[Any], bool] = field(default=lambda _settings: False)
     """It relies on marks alone to be cut, as DCQCN does."""
     timeout_code_ns: int = 0

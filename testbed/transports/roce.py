@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from mrc_testbed.hosts.mrc.settings import OF_ALL_PACKETS
 from mrc_testbed.hosts.rc.failover import FailoverTimes
+from mrc_testbed.hosts.rc.parts import ALIGN_BYTES
 from mrc_testbed.testbed.scenario.text.fields import (
     Level,
     Model,
@@ -254,6 +255,7 @@ ROCE = Transport(
     buffers=lambda settings: settings.buffers,
     any_order=lambda settings: settings.recovery == "lossless",
     resends_all=lambda settings: settings.recovery == "go-back-n",
+    cut_bytes=lambda settings: ALIGN_BYTES if settings.failover == "port" else 0,
     cut_by_marks=lambda settings: settings.congestion_control != "none",
     timeout_code_ns=IB_TIMER_NS,
 )

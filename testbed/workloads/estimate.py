@@ -36,7 +36,7 @@ def wire_ns(shape: Shape, size_bytes: int) -> float:
 def delay_ns(shape: Shape, size_bytes: int) -> float:
     """One-way delay of a packet with `size_bytes` of payload, at most a full one, on the longest way of the fabric.
     Store-and-forward: on each link a packet is sent whole before the next one."""
-    wire_bytes = min(_wire_bytes(shape, size_bytes), shape.wire_bytes)
+    wire_bytes = min(_wire_bytes(shape, part_bytes(shape, size_bytes)), shape.wire_bytes)
     return shape.rtt_ns / 2 + (shape.family.span(shape.family.farthest) - 1) * port_ns(shape, wire_bytes)
 
 
@@ -63,16 +63,18 @@ def earliest_ns(shape: Shape, messages: Iterable[int], links: float) -> float:
 
     Half a T; then the full packets, spread evenly over the planes, one behind the other on the first link, and the last
     of them once more on each further link. Last packets of messages, which are not full, may travel beside them.
+    Where endpoints cut messages over the ports, each port has a part of every message.
     """
-    sizes = list(messages)
+    sizes = [part_bytes(shape, size) for size in messages]
+    planes = sharing_ports(shape)
     full = sum(size // shape.payload_bytes for size in sizes)
     if isinstance(shape, EagerShape):
-        behind = max(0, ceil(full / shape.planes) - shape.packets_at_once)
+        behind = max(0, ceil(full / planes) - shape.packets_at_once)
         return shape.rtt_ns / 2 + behind * port_ns(shape, shape.wire_bytes)
     rest_bytes = max((size % shape.payload_bytes for size in sizes), default=0)
     sent_ns = links * port_ns(shape, rest_bytes + shape.header_bytes) if rest_bytes or not full else 0.0
     if full:
-        sent_ns = max(sent_ns, (ceil(full / shape.planes) + links - 1) * port_ns(shape, shape.wire_bytes))
+        sent_ns = max(sent_ns, (ceil(full / planes) + links - 1) * port_ns(shape, shape.wire_bytes))
     return shape.rtt_ns / 2 + sent_ns
 
 
@@ -80,6 +82,18 @@ def earliest_completion_ns(shape: Shape, size_bytes: int, links: float, answer_b
     """From posting a message until its acknowledgement, a frame of `answer_bytes`, is back: never sooner."""
     answer_ns = 0.0 if isinstance(shape, EagerShape) else links * port_ns(shape, answer_bytes)
     return earliest_ns(shape, (size_bytes,), links) + shape.rtt_ns / 2 + answer_ns
+
+
+def part_bytes(shape: Shape, size_bytes: int) -> int:
+    """The largest part of a message that one port is given where endpoints cut it; else all of it."""
+    if not shape.cut_bytes:
+        return size_bytes
+    return min(size_bytes, ceil(size_bytes / (shape.planes * shape.cut_bytes)) * shape.cut_bytes)
+
+
+def sharing_ports(shape: Shape) -> int:
+    """Over how many ports the packets of a message, or of a part of it, are spread."""
+    return 1 if shape.cut_bytes else shape.planes
 
 
 def port_ns(shape: Shape, wire_bytes: int) -> float:

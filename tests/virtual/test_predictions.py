@@ -60,7 +60,14 @@ def message_ns(scenario: Scenario, name: str) -> float:
 
 @pytest.mark.parametrize("size", ["100B", "4KiB", "32KiB", "256KiB"])
 @pytest.mark.parametrize(
-    "changes", [[], ["fabric.planes=1"], ["transport=roce"], ["fabric.port_rate=50mbit", "fabric.rtt=20ms"]]
+    "changes",
+    [
+        [],
+        ["fabric.planes=1"],
+        ["transport=roce"],
+        ["transport=roce", "roce.failover=port", "fabric.layout=as-written"],
+        ["fabric.port_rate=50mbit", "fabric.rtt=20ms"],
+    ],
 )
 @pytest.mark.nightly(keep=8)
 def test_a_message_and_its_answer_take_as_long_as_predicted(tmp_path: Path, size: str, changes: list[str]) -> None:

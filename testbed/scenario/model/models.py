@@ -254,7 +254,8 @@ class Scenario(Model):
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
         payload, headers = self.transport.full_packet(self.endpoint.payload_bytes, self.own)
-        return replace(self.fabric.shape(self.speed), payload_bytes=payload, header_bytes=headers)
+        cut = self.transport.cut_bytes(self.own)
+        return replace(self.fabric.shape(self.speed), payload_bytes=payload, header_bytes=headers, cut_bytes=cut)
 
     def shape(self) -> Shape:
         """The shape of the fabric that is built, and the packets that the endpoints send through it."""

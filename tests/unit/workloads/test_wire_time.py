@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ def test_a_short_packet_takes_its_own_time_on_each_link() -> None:
 
 def test_a_completion_waits_for_the_acknowledgement() -> None:
     assert earliest_completion_ns(SLOW, 4096, 2) / 1e6 == pytest.approx(60 + 2 * PACKET_MS + 2 * 82 * 8 / 4000)
+
+
+def test_a_message_cut_over_ports_takes_as_long_as_its_parts() -> None:
+    """4 KiB over two ports: 2 KiB each, in 2190 B; 12 KiB: 6 KiB, whose first packet is full. A part is a multiple."""
+    cut = replace(SLOW, cut_bytes=128)
+    assert earliest_ns(cut, [4 * KIB], 4) / 1e6 == pytest.approx(30 + 4 * 2190 * 8 / 4000)
+    assert earliest_ns(cut, [12 * KIB], 4) / 1e6 == pytest.approx(30 + 4 * PACKET_MS)
+    assert earliest_ns(cut, [2], 4) == earliest_ns(SLOW, [2], 4)
+    assert earliest_ns(cut, [258], 4) == earliest_ns(SLOW, [256], 4)
+    assert earliest_ns(eager(cut), [64 * 4 * KIB], 4) == earliest_ns(eager(SLOW), [64 * 4 * KIB], 4)
 
 
 def test_hosts_of_a_group_are_two_links_apart() -> None:
