@@ -83,6 +83,35 @@ print()
 print(json.dumps(rows))
 """
 
+_HELD = "interrupted_later.h"
+_INTERRUPTED_LATER = r"""
+#include <Python.h>
+
+static int mrc_raise_held(void *held) {
+    PyErr_SetObject((PyObject *)Py_TYPE((PyObject *)held), (PyObject *)held);
+    Py_DECREF((PyObject *)held);
+    return -1;
+}
+
+static inline PyObject *mrc_multiply(PyObject *left, PyObject *right) {
+    PyObject *type, *held, *traceback, *product = PyNumber_Multiply(left, right);
+    if (product || !PyLong_CheckExact(left) || !PyLong_CheckExact(right) || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return product;
+    PyErr_Fetch(&type, &held, &traceback);
+    PyErr_NormalizeException(&type, &held, &traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    if (Py_AddPendingCall(mrc_raise_held, held) != 0)
+        Py_DECREF(held);
+    return mrc_multiply(left, right);
+}
+
+#define PyNumber_Multiply mrc_multiply
+"""
+"""Python hears signals while it multiplies integers of more than two digits. What a handler raises there (Ctrl-C, the
+end of a call's time) reads as a lack of memory to mypyc's run-time library, which aborts the process. So it is held
+until Python code runs again, and the product is made once more."""
+
 
 class CannotCompile(Exception):
     """Why the core stays Python."""
@@ -120,6 +149,7 @@ def compiled_files() -> list[str]:
 
 def generate_c(work: Path, files: list[str]) -> list[tuple[str, list[str], list[str]]]:
     """Have mypyc write C: name, sources and folders of headers of each shared library."""
+    (work / _HELD).write_text(_INTERRUPTED_LATER, encoding="utf-8")
     done = _run([sys.executable, "-c", _MYPYC, *files], work)
     if done.returncode != 0:
         raise CannotCompile(f"mypyc refuses it: {_first_error(done)}")
@@ -130,7 +160,8 @@ def generate_c(work: Path, files: list[str]) -> list[tuple[str, list[str], list[
 def compile_c(work: Path, name: str, sources: list[str], headers: list[str], target: Path) -> None:
     """One shared library, into the folder `target`."""
     folders = [f"-I{folder}" for folder in (HEADERS, *headers)]
-    done = _run(["clang", *FLAGS, *folders, *sources, "-o", str(target / (name + compiled.SUFFIX))], work)
+    held = ("-include", str(work / _HELD))
+    done = _run(["clang", *FLAGS, *folders, *held, *sources, "-o", str(target / (name + compiled.SUFFIX))], work)
     if done.returncode != 0:
         raise CannotCompile(f"clang: {_first_error(done)}")
 

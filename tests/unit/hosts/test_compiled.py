@@ -75,6 +75,39 @@ def test_of_a_changed_source_nothing_is_used_that_was_compiled_before(checkout: 
     assert python("-c", SENDER, root=checkout).stdout.split() == ["Python", str(checkout / "hosts/mrc/sender.py")]
 
 
+INTERRUPTED = """
+import signal
+from mrc_testbed.hosts.common.prng import Prng
+
+class Stop(KeyboardInterrupt):
+    pass
+
+def stop(number, frame):
+    raise Stop(signal.Signals(number).name)
+
+def work():
+    while True:
+        Prng(0xFFFFFFFF)
+
+signal.signal(signal.SIGALRM, stop)
+names = []
+for _ in range(500):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005)
+        work()
+    except Stop as stopped:
+        names.append(str(stopped))
+print(len(names), *set(names))
+"""
+
+
+@needs_it
+def test_a_signal_while_large_numbers_are_multiplied_is_heard_and_ends_nothing_else() -> None:
+    """Ctrl-C in a run in virtual time ended one process of four by SIGABRT: "fatal: out of memory"."""
+    ended = python("-c", INTERRUPTED)
+    assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["500", "SIGALRM"], "")
+
+
 def made_of(content: bytes, sums: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """In a process that has loaded nothing yet: machine code of the present sources."""
     place = tmp_path / Path(compiled.folder()).name
