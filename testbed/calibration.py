@@ -47,13 +47,26 @@ class CarriedLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class Crowd:
+    """What a packet costs among many hosts. `pps`: the greatest load that this number of hosts carried over MRC;
+    `crowd`: what `mrc_testbed.topos.cost.Cost.crowd` is by it."""
+
+    measured: str
+    hosts: int
+    pps: float
+    crowd: float
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measurements of one machine, by transport."""
+    """Measurements of one machine, by transport; `crowd`: of all of them, None: not measured."""
 
     host: str
     kernel: str
     cpus: int
     transports: Mapping[str, CarriedLoad]
+    crowd: Crowd | None = None
 
     def stale(self) -> str:
         """Why it is not valid for this machine (any more); empty if it is."""
@@ -66,10 +79,11 @@ class Calibration:
 
     def capacity(self, cost: Cost) -> Capacity:
         """As the planner needs it; the usual one for a transport that was not measured."""
+        here = replace(cost, crowd=self.crowd.crowd) if self.crowd else cost
         found = self.transports.get(cost.of)
         if found is None:
-            return usual_capacity(cost)
-        return Capacity(found.pps, f"calibrated on {found.measured[:10]}", cost)
+            return replace(usual_capacity(cost), cost=here)
+        return Capacity(found.pps, f"calibrated on {found.measured[:10]}", here)
 
 
 def machine() -> tuple[str, int, str]:
@@ -96,19 +110,32 @@ def _read(value: dict[str, Any]) -> Calibration:
     """A file without `transports` is from a time when only MRC was measured."""
     about = {key: value[key] for key in ("host", "kernel", "cpus")}
     loads = value.get("transports") or {STANDARD_COST.of: {key: value[key] for key in value.keys() - about.keys()}}
-    return Calibration(**about, transports={transport: _load(load) for transport, load in loads.items()})
+    crowd = Crowd(**_with_steps(value["crowd"])) if value.get("crowd") else None
+    known = {transport: CarriedLoad(**_with_steps(load)) for transport, load in loads.items()}
+    return Calibration(**about, transports=known, crowd=crowd)
 
 
-def _load(value: dict[str, Any]) -> CarriedLoad:
-    return CarriedLoad(**{**value, "steps": tuple(Step(**step) for step in value["steps"])})
+def _with_steps(value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "steps": tuple(Step(**step) for step in value["steps"])}
 
 
 def with_load(transport: str, load: CarriedLoad) -> Calibration:
     """The saved calibration of this machine with a new measurement; one of another machine is left behind."""
-    kernel, cpus, host = machine()
+    here = _of_this_machine()
+    return replace(here, transports={**here.transports, transport: load})
+
+
+def with_crowd(crowd: Crowd) -> Calibration:
+    """The same with a new measurement of many hosts."""
+    return replace(_of_this_machine(), crowd=crowd)
+
+
+def _of_this_machine() -> Calibration:
     found = load_calibration()
-    kept = found.transports if found and not found.stale() else {}
-    return Calibration(host, kernel, cpus, {**kept, transport: load})
+    if found and not found.stale():
+        return found
+    kernel, cpus, host = machine()
+    return Calibration(host, kernel, cpus, {})
 
 
 def calibration_text(calibration: Calibration) -> str:

@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from mrc_testbed.topos.cost import REST_CPUS, STANDARD_COST, Cost, Load, cpus, full_load, packet_s, turns_per_s
+from mrc_testbed.topos.cost import (
+    REST_CPUS,
+    STANDARD_COST,
+    Cost,
+    Load,
+    cpus,
+    crowding,
+    doublings,
+    full_load,
+    packet_s,
+    turns_per_s,
+)
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.graph import Family
 from mrc_testbed.topos.in_flight import rtt_of, too_few_in_flight
@@ -45,6 +56,14 @@ class Capacity:
         # Rates are scaled with the round trip, so turns are in proportion to packets at line rate.
         turns = STANDARD.hosts * turns_per_s(STANDARD, self.cost) * self.pps / STANDARD.fabric_pps
         return packets * self.cost.packet_s + turns * self.cost.turn_s + STANDARD.hosts * REST_CPUS
+
+
+def crowd_of(shape: Shape, capacity: Capacity) -> float:
+    """`Cost.crowd` of a machine that carries all hosts of this shape at line rate, and nothing more; 0 or more.
+    `shape`: of more than FEW_HOSTS hosts."""
+    load, alone = full_load(shape), replace(capacity.cost, crowd=0.0)
+    room = capacity.cpus - cpus(shape, load, alone)
+    return max(0.0, room / (load.pps * alone.packet_s * doublings(load.hosts)))
 
 
 def usual_capacity(cost: Cost) -> Capacity:
@@ -115,8 +134,9 @@ def suggest(
     standard fabric does, where this number of hosts send at this share of line rate. `standard`: that fabric, with
     packets of the size that is sent; `a_packet_s`: what one of them costs, None: on ways over two tiers."""
     cost = capacity.cost
+    usual_s = cost.packet_s * crowding(hosts, cost)
     turns_in_rtt = turns_per_s(standard, cost) * STANDARD_RTT_NS / 1e9
-    each_s = cost.packet_s if a_packet_s is None else a_packet_s
+    each_s = usual_s if a_packet_s is None else a_packet_s
     in_rtt = planes * standard.plane_bdp_packets * share * each_s + turns_in_rtt * cost.turn_s
     room = capacity.cpus * _standard_share() - hosts * REST_CPUS
     slowest = STANDARD_RATE_BPS * STANDARD_RTT_NS / 1e9 / MIN_RATE_BPS

@@ -7,6 +7,7 @@ numbers: it carries fewer CPUs of them (`mrc_testbed.topos.budget.Capacity`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 
 from mrc_testbed.topos.shape import Shape
 
@@ -27,6 +28,11 @@ SWITCH_S = 5e-6
 (docs/measurements/machine-load.md)."""
 REST_CPUS = 1.5e-3
 """Of a host that has nothing to do."""
+FEW_HOSTS = 8
+"""At work in the training by which a machine is measured: among as many, or fewer, a packet costs what `Cost` says."""
+CROWD = 0.25
+"""By how much of that a packet costs more with each doubling of the hosts at work: the caches of two cores hold less
+of each (docs/decisions/0120-hosts-cost-caches.md). `mrc-testbed calibrate` measures it for a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +41,14 @@ class Cost:
     whole machine for a data packet through SWITCHES switches with its acknowledgement, and for a turn of an endpoint,
     however many packets it moves; `usual_pps`: data packets a second of the standard training, told by its ports at
     line rate, that two cores carry, as `mrc-testbed calibrate` measures it (docs/measurements/machine-load.md);
-    `paced`: an endpoint takes a turn when a port is about to run dry, too."""
+    `paced`: an endpoint takes a turn when a port is about to run dry, too; `crowd`: as CROWD."""
 
     of: str
     packet_s: float
     turn_s: float
     usual_pps: float
     paced: bool = False
+    crowd: float = CROWD
 
 
 STANDARD_COST = Cost("mrc", 68e-6, 140e-6, 17_000.0, paced=True)
@@ -66,7 +73,17 @@ def full_load(shape: Shape) -> Load:
 
 def packet_s(load: Load, cost: Cost) -> float:
     """Of a data packet of this load, with its acknowledgement. One over fewer switches counts as one over SWITCHES."""
-    return cost.packet_s + (load.switches - SWITCHES) * SWITCH_S
+    return cost.packet_s * crowding(load.hosts, cost) + (load.switches - SWITCHES) * SWITCH_S
+
+
+def crowding(hosts: int, cost: Cost) -> float:
+    """What a packet costs among this number of hosts at work, relative to one among FEW_HOSTS."""
+    return 1 + cost.crowd * doublings(hosts)
+
+
+def doublings(hosts: int) -> float:
+    """By which FEW_HOSTS become `hosts`; 0 for fewer."""
+    return log2(max(hosts, FEW_HOSTS) / FEW_HOSTS)
 
 
 def turns_per_s(shape: Shape, cost: Cost) -> float:

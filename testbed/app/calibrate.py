@@ -25,11 +25,11 @@ from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import usual_packet
 from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, suited_rtt_ns
 
-MAX_RUNS = 6
+MAX_RUNS = 7
 """About 9 s each."""
-CLOSE_ENOUGH = 1.25
-"""The greatest load carried and the least one not: the budget is known to a quarter. Runs differ by more than less."""
-_WITHIN_PPS = (1_500, 3e6)
+CLOSE_ENOUGH = 1.1
+"""The greatest load carried and the least one not: the budget is known to a tenth."""
+_WITHIN_PPS = (1_500, 1e6)
 """Loads worth trying; slower ones take longer than anybody waits."""
 # A slow load has a long T, and RoCE's timeout must hold five T.
 _SCENARIO = """\
@@ -54,7 +54,7 @@ def calibrate(transport: Transport, on_step: Callable[[Step], None]) -> CarriedL
 
     def measure(pps: float) -> Step:
         nonlocal switch_ports
-        step, switch_ports = _run(pps, transport)
+        step, switch_ports = run_load(pps, scenario_text(pps, transport))
         on_step(step)
         return step
 
@@ -67,23 +67,25 @@ def calibrate(transport: Transport, on_step: Callable[[Step], None]) -> CarriedL
     return CarriedLoad(now, switch_ports, max(carried), tuple(steps))
 
 
-def search(first_pps: float, measure: Callable[[float], Step]) -> list[Step]:
-    """Double (or halve) until a load is carried and another is not, then close in between them."""
+def search(first_pps: float, measure: Callable[[float], Step], growth: float = 2, most: int = MAX_RUNS) -> list[Step]:
+    """Double (or halve) until a load is carried and another is not, then close in between them. `growth`: 2, unless
+    the first load is known better; `most`: runs."""
     steps = [measure(first_pps)]
-    while len(steps) < MAX_RUNS:
+    while len(steps) < most:
         low = max((step.offered_pps for step in steps if step.carried), default=0.0)
         high = min((step.offered_pps for step in steps if not step.carried), default=0.0)
         if low and high and high / low < CLOSE_ENOUGH:
             break
-        following = sqrt(low * high) if low and high else low * 2 or high / 2
+        following = sqrt(low * high) if low and high else low * growth or high / growth
         if not _WITHIN_PPS[0] <= following <= _WITHIN_PPS[1]:
             break
         steps.append(measure(following))
     return steps
 
 
-def _run(pps: float, transport: Transport) -> tuple[Step, str]:
-    scenario = load_scenario_text(scenario_text(pps, transport), "calibrate")
+def run_load(pps: float, text: str) -> tuple[Step, str]:
+    """One run of a scenario of this load; the kind of switch port."""
+    scenario = load_scenario_text(text, "calibrate")
     console = open_console()
     console.quiet = True
     with tempfile.TemporaryDirectory(prefix="mrc-testbed-") as out:

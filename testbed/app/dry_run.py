@@ -51,13 +51,14 @@ def _on_kernel(scenario: Scenario, out: Path) -> dict[str, Any]:
 
     options = best_options(scenario)
     hosts = scenario.shape().hosts
+    cost = machine_capacity(scenario.transport.cost).cost
     return {
         **asdict(footprint(scenario.plan(), options)),
         "switch_ports": options.switch_ports,
         "daemons": hosts,
         "programs": [{"host": one.host, "command": list(one.command)} for one in program_specs(scenario, out)],
         "needs": {
-            "cpus": round(cpus(scenario.shape(), offered_load(scenario), scenario.transport.cost), 2),
+            "cpus": round(cpus(scenario.shape(), offered_load(scenario), cost), 2),
             "memory_mib": hosts * _DAEMON_MIB + _COMMAND_MIB,
         },
         "has": _has(scenario),

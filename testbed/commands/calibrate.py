@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,11 +11,11 @@ from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from mrc_testbed.testbed.calibration import Calibration
+    from mrc_testbed.testbed.calibration import Calibration, Step
     from mrc_testbed.testbed.transports.base import Transport
 
 _Transports = Annotated[
-    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; half a minute each.")
+    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; a minute each, mrc two.")
 ]
 
 
@@ -61,15 +61,30 @@ def _kinds(words: str) -> Iterator[Transport]:
 
 
 def _measure(transport: Transport) -> None:
-    """Measure and save one transport, so that it stays if the next one fails."""
+    """Measure and save one transport, so that it stays if the next one fails; after MRC, many hosts."""
     from mrc_testbed.testbed.app.calibrate import calibrate as measure
-    from mrc_testbed.testbed.calibration import calibration_text, state_file, with_load
+    from mrc_testbed.testbed.app.crowd import HOSTS, measure_crowd
+    from mrc_testbed.testbed.calibration import machine_capacity, with_crowd, with_load
+    from mrc_testbed.topos.cost import STANDARD_COST
+
+    _save(with_load(transport.word, measure(transport, _teller(transport.word))))
+    if transport.word == STANDARD_COST.of:
+        capacity = machine_capacity(STANDARD_COST)
+        _save(with_crowd(measure_crowd(capacity, _teller(f"{transport}, {HOSTS} hosts"))))
+
+
+def _teller(what: str) -> Callable[[Step], None]:
     from mrc_testbed.testbed.report.calibration import step_line
+
+    return lambda step: say(step_line(what, step))
+
+
+def _save(found: Calibration) -> None:
+    from mrc_testbed.testbed.calibration import calibration_text, state_file
     from mrc_testbed.testbed.rundir.ownership import write_given
 
-    found = measure(transport, lambda step: say(step_line(transport, step)))
     try:
-        write_given(state_file(), calibration_text(with_load(transport.word, found)))
+        write_given(state_file(), calibration_text(found))
     except OSError as error:
         raise RunError(f"cannot write {state_file()}: {error.strerror}") from error
 

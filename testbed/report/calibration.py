@@ -9,7 +9,7 @@ from mrc_testbed.testbed.calibration import Calibration, Step, machine_capacity
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS, usual_packet
 from mrc_testbed.topos.budget import Capacity, suggest
-from mrc_testbed.topos.cost import cpus, full_load
+from mrc_testbed.topos.cost import FEW_HOSTS, STANDARD_COST, cpus, crowding, full_load
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SIZES = ((8, 4), (8, 8), (16, 4), (16, 8), (32, 4), (64, 4))
 """Hosts and planes."""
+_MANY = 64
 _STANDARD_RATES = ((8, 4, 25_000_000), (16, 4, 12_500_000), (32, 4, 6_250_000), (16, 4, 25_000_000))
 
 
@@ -54,9 +55,9 @@ def _carried(capacity: Capacity) -> str:
     return f"{count_text(capacity.pps)} data packets/s of the standard training, {capacity.cpus:.2g} CPUs"
 
 
-def step_line(transport: str, step: Step) -> str:
+def step_line(what: str, step: Step) -> str:
     """`mrc, 24,000 packets/s: carried; the tightest figure, CPU pressure, 31 % inside its limit`."""
-    load = f"{transport}, {count_text(step.offered_pps)} packets/s"
+    load = f"{what}, {count_text(step.offered_pps)} packets/s"
     if not step.carried:
         return f"{load}: not carried: {step.reason}"
     return f"{load}: carried; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
@@ -70,7 +71,21 @@ def _headline(found: Calibration, transport: Transport) -> str:
     about = ", ".join(part for part in parts if part)
     return (
         f"This machine ({about}) carries{more} {_carried(found.capacity(transport.cost))}, over {transport}, "
-        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}."
+        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}. "
+        f"{_among_many(found, transport)}."
+    )
+
+
+def _among_many(found: Calibration, transport: Transport) -> str:
+    cost = found.capacity(transport.cost).cost
+    costs = f"a packet costs {crowding(_MANY, cost):.2f} times as much as one among {FEW_HOSTS}"
+    if not found.crowd:
+        return f"Among {_MANY} hosts {costs} (usual, not measured)"
+    known = found.crowd
+    carried = "" if any(step.carried for step in known.steps) else "not even "
+    return (
+        f"Among {_MANY} hosts {costs}: {known.hosts} carried {carried}{count_text(known.pps)} data packets/s of a"
+        f" permutation over {STANDARD_COST.of}, measured {known.measured}"
     )
 
 

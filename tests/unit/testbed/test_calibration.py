@@ -211,28 +211,37 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[RunOutcome]:
 
 
 def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOutcome], state: Path) -> None:
-    loads += [outcome(Status.INCONCLUSIVE), outcome(), outcome(Status.INCONCLUSIVE), outcome(Status.INCONCLUSIVE)]
+    late = outcome(Status.INCONCLUSIVE)
+    loads += [late, outcome(), late, late, late]  # of 8 hosts
+    loads += [outcome(), late, late, late]  # of 64
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
     assert lines[0] == "mrc, 17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
     assert lines[1].startswith("mrc, 8,500 packets/s: carried")
+    assert lines[5].startswith("mrc, 64 hosts, 2,")
+    assert ": carried; the tightest" in lines[5]
     assert "8 hosts x 4 planes" in ended.out
     assert lines[-1] == f"saved in {state}"
     found = load_calibration()
     assert found is not None
     load = found.transports["mrc"]
-    assert (load.pps, len(load.steps), found.stale()) == (8_500, 4, "")
+    assert (load.pps, len(load.steps), found.stale()) == (8_500, 5, "")
+    assert found.crowd is not None
+    assert found.crowd.pps == found.crowd.steps[0].offered_pps
+    assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowd.crowd
     shown = call("calibrate", "--show")
     assert shown.status == 0
     assert "carries 8,500 data packets/s of the standard training, 0.52 CPUs, over mrc" in " ".join(shown.out.split())
+    assert "times as much as one among 8: 64 carried 2," in " ".join(shown.out.split())
 
 
 def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     call: Call, loads: list[RunOutcome], state: Path
 ) -> None:
     save(state, calibrated(mrc=6_000))
-    loads += [*[outcome()] * MAX_RUNS, *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
+    up_to_640_000 = 6
+    loads += [*[outcome()] * up_to_640_000, *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
     ended = call("calibrate", "--transport", "tcp,roce")
     assert ended.status == 3
     assert "roce: not even " in ended.err
