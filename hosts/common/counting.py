@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, Field
-from enum import Enum
 from typing import Any, ClassVar
 
 
 class Counted:
-    """A dataclass of counts, and of tables of counts by reason; `refused`, of packets without effect, is one."""
+    """A dataclass of counts, and of tables of counts by reason."""
 
     __slots__ = ()
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
-    refused: dict[Enum, int]
-
-    def refuse(self, reason: Enum) -> None:
-        """Count one packet that had no effect."""
-        self.refused[reason] += 1
 
     def as_dict(self) -> dict[str, int]:
         """Flat copy; the tables become `lost_<reason>`, `retransmitted_<reason>`, `refused_<reason>`."""

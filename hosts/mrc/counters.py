@@ -83,3 +83,7 @@ class Counters(Counted):
     retransmitted_for: dict[Enum, int] = field(default_factory=_per_loss)
     refused: dict[Enum, int] = field(default_factory=_per_refusal)
     """Packets received that had no effect."""
+
+    def refuse(self, reason: Enum) -> None:
+        """Count one packet that had no effect."""
+        self.refused[reason] += 1

@@ -50,7 +50,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         self._trimmed = {config.dscp_trimmed_last_hop: True} | {config.dscp_trimmed: False}
         """Was it at the last hop? By DSCP; where both are one, that of the way counts."""
         self._peers: dict[int, Peer] = {}
-        self._qps: dict[int, Qp] = {}
+        self._qps = {}
         self._next_qpn = FIRST_QPN
 
     # --- application ---

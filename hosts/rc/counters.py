@@ -14,8 +14,7 @@ def _per_refusal() -> dict[Enum, int]:
     return {**dict.fromkeys(Refusal, 0), **dict.fromkeys(RcIgnored, 0)}
 
 
-# Without slots: one named `refused` would hide that of a compiled `Counted` from its methods.
-@dataclass
+@dataclass(slots=True)
 class RcCounters(Counted):
     """Counts since the endpoint was made, packets unless the name says otherwise."""
 
@@ -72,3 +71,7 @@ class RcCounters(Counted):
     messages_completed: int = 0
     refused: dict[Enum, int] = field(default_factory=_per_refusal)
     """Packets received that had no effect."""
+
+    def refuse(self, reason: Enum) -> None:
+        """Count one packet that had no effect."""
+        self.refused[reason] += 1

@@ -45,7 +45,7 @@ class RcEndpoint(EndpointBase[RcContext, RcQp]):
         self._icrc = config.icrc
         self._overheads = wire.SELECTIVE_OVERHEAD if config.placed else wire.GO_BACK_N_OVERHEAD
         self._peers: dict[int, RcPeer] = {}
-        self._qps: dict[int, RcQp] = {}
+        self._qps = {}
         self._next_qpn = FIRST_QPN
         self._draws = Prng(config.seed << 8 ^ config.host)
         self.aside: AsideTaker | None = None
