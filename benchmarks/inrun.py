@@ -2,9 +2,11 @@
 
     sudo .venv/bin/python benchmarks/inrun.py awake [SECONDS]
     sudo .venv/bin/python benchmarks/inrun.py code OTHER [SECONDS]
+    sudo .venv/bin/python benchmarks/inrun.py batches [SECONDS]
 
 `awake`: idle CPUs stay awake or halt, in turn every 2 s. `code`: every second host runs the endpoint of the checkout
-OTHER, for example `git worktree add /tmp/before main`, and in a second run the other hosts do. Eight hosts send all the
+OTHER, for example `git worktree add /tmp/before main`, and in a second run the other hosts do. `batches`: the
+same with sockets in batches and packet by packet. Eight hosts send all the
 time, ring after ring, on four planes. CPU time for a data packet is printed by side, and the median of the ratios of
 neighbouring windows with its quartiles: a difference of 5 % shows after a minute. Machine code belongs to a state of
 the sources and lies in the Python environment, so this environment has to make it for OTHER too, or for neither.
@@ -27,6 +29,7 @@ from typing import IO, Any
 
 from rich.console import Console
 
+from mrc_testbed.hosts import batches
 from mrc_testbed.testbed.errors import ExitCode, TestbedError
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.forker import Child, Forker
@@ -85,27 +88,39 @@ class Window:
     daemons_us: list[float]
 
 
+@dataclass(frozen=True)
+class Code:
+    """What a daemon runs: a checkout, and how its sockets are used (hosts/batches.py)."""
+
+    checkout: Path
+    sockets: str = os.environ.get(batches.SWITCH, "")
+
+    def forker(self, log: IO[bytes]) -> Forker:
+        """Of daemons that run it."""
+        return Forker(log, str(self.checkout / "src"), **{batches.SWITCH: self.sockets})
+
+
 class MeasuredWorld(KernelWorld):
     """Reads the machine at both ends of every window, and calls `turn(side)` between them.
 
-    `groups`: the hosts whose daemons are measured together; `source_of`: the checkout that a host runs.
+    `groups`: the hosts whose daemons are measured together; `code_of`: what a host runs.
     """
 
     turn: Callable[[int], None] = staticmethod(lambda _side: None)
     groups: Sequence[Sequence[str]] = ()
-    source_of: Callable[[str], Path] = staticmethod(lambda _host: Path.cwd())
+    code_of: Callable[[str], Code] = staticmethod(lambda _host: Code(Path.cwd()))
     windows: list[Window]
 
     def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> dict[str, Any]:
         """As in any run, each with the code of its side."""
-        forkers: dict[Path, Forker] = {}
+        forkers: dict[Code, Forker] = {}
 
         class Sources:
             """A fabric as a daemon sees it when it is started."""
 
             def start_daemon(_, host: str, control: int, log: IO[bytes]) -> Child:  # noqa: N805
-                source = self.source_of(host)
-                forker = forkers.setdefault(source, forkers.get(source) or Forker(log, str(source / "src")))
+                code = self.code_of(host)
+                forker = forkers.setdefault(code, forkers.get(code) or code.forker(log))
                 return forker.fork(host, self._fabric.pids[host], control, log)
 
         sources: Any = Sources()
@@ -202,15 +217,26 @@ def awake(seconds: float) -> None:
 def code(other: Path, seconds: float) -> None:
     """Side 0: this checkout; side 1: the other. In the second run the hosts change sides."""
     _require_same_core(other)
+    _by_hosts(Code(HERE), Code(other), ("this", "other"), seconds)
+
+
+def sockets(seconds: float) -> None:
+    """Side 0: sockets in batches; side 1: packet by packet. In the second run the hosts change sides."""
+    if batches.in_use() == "single":
+        raise NotComparable(f"sockets: {batches.described()}")
+    _by_hosts(Code(HERE), Code(HERE, "python"), ("batches", "single"), seconds)
+
+
+def _by_hosts(first: Code, second: Code, names: tuple[str, str], seconds: float) -> None:
     pairs: list[tuple[float, float]] = []
     for flipped in (0, 1):
 
         def prepare(world: MeasuredWorld, hosts: list[str], flipped: int = flipped) -> None:
             world.groups = [hosts[flipped::2], hosts[1 - flipped :: 2]]
-            world.source_of = lambda host: HERE if host in world.groups[0] else other
+            world.code_of = lambda host: first if host in world.groups[0] else second
 
         pairs += [(window.daemons_us[0], window.daemons_us[1]) for window in run(seconds / 2, prepare)]
-    _print("daemons", pairs, ("this", "other"))
+    _print("daemons", pairs, names)
 
 
 def _require_same_core(other: Path) -> None:
@@ -249,6 +275,8 @@ def main() -> int:
     try:
         if arguments[:1] == ["awake"] and len(arguments) <= 2:
             awake(float(arguments[1]) if arguments[1:] else SECONDS)
+        elif arguments[:1] == ["batches"] and len(arguments) <= 2:
+            sockets(float(arguments[1]) if arguments[1:] else SECONDS)
         elif arguments[:1] == ["code"] and 2 <= len(arguments) <= 3:
             code(Path(arguments[1]).resolve(), float(arguments[2]) if arguments[2:] else SECONDS)
         else:

@@ -24,6 +24,7 @@ import sys
 import traceback
 from typing import NoReturn
 
+from mrc_testbed.hosts import batches
 from mrc_testbed.hosts.blocks import Xor, xor_into
 from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
 from mrc_testbed.hosts.daemon import serve
@@ -91,6 +92,7 @@ def _become_daemon(name: bytes, xor: Xor, network: int, control: int, log: int) 
 def main() -> int:
     """Entry point of `python -m mrc_testbed.hosts.forker`."""
     xor = _named(sys.argv[2]) if len(sys.argv) > 2 else xor_into
+    batches.found()
     gc.disable()
     gc.freeze()
     fork_daemons(socket.socket(fileno=int(sys.argv[1])), xor)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import Any
 
+from mrc_testbed.hosts.batched import SEND_BATCH, BatchSender, Outgoing, batch_sender
 from mrc_testbed.hosts.delay import ArrivalLine, DelayLine
 from mrc_testbed.hosts.network import DatagramNetwork, Network, SocketNetwork
 from mrc_testbed.hosts.session import Session
@@ -117,6 +118,7 @@ class DatagramLoop(TransportLoop):
         self._endpoint = network.endpoint
         self._network = network
         self._sender = network.tx
+        self._batches = batch_sender(network.tx)
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self._line = line or (DelayLine(network.rx, network.delay_ns) if network.stamped else None)
         self._receive = self._line.receive if self._line else network.rx.receive
@@ -150,6 +152,9 @@ class DatagramLoop(TransportLoop):
         network = self._network
         if network.quiet:
             return
+        if self._batches is not None:
+            self._transmit_in(self._batches)
+            return
         poll, send, outgoing, clock = self._endpoint.poll_transmit, self._sender.send, self._outgoing, self._clock
         for sent in range(TRANSMIT_BATCH):
             packet: tuple[int, Any, int] | None = poll(clock(), outgoing)
@@ -160,6 +165,24 @@ class DatagramLoop(TransportLoop):
             send(outgoing[:size], destination, traffic_class)
         else:
             network.packets_out += TRANSMIT_BATCH
+            self.busy = True
+        self._hand_on(clock())
+
+    def _transmit_in(self, batches: BatchSender) -> None:
+        """The same with a call of the kernel for many packets."""
+        poll, clock, room, network = self._endpoint.poll_transmit, self._clock, batches.room, self._network
+        for _ in range(TRANSMIT_BATCH // SEND_BATCH):
+            packets: list[Outgoing] = []
+            for place in room:
+                packet: Outgoing | None = poll(clock(), place)
+                if packet is None:
+                    break
+                packets.append(packet)
+            batches.send(packets)
+            network.packets_out += len(packets)
+            if len(packets) < SEND_BATCH:
+                break
+        else:
             self.busy = True
         self._hand_on(clock())
 

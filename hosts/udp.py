@@ -5,7 +5,8 @@ host's plain address and to the port that is EV[15:0]; one socket for both would
 routes put a packet on its path, by its destination address.
 
 Option and ancillary numbers are those of the kernel headers (linux/in6.h, linux/udp.h, asm-generic/socket.h), because
-the `socket` module of Python 3.11 lacks them. No sendmmsg, no GSO: sixteen packets would share one path and one fate.
+the `socket` module of Python 3.11 lacks them. Each packet is a call of its own here; hosts/batched.py has one for many.
+No GSO: sixteen packets would share one path and one fate.
 """
 
 from __future__ import annotations
@@ -156,12 +157,12 @@ class RxSocket:
 class TxSocket:
     """The socket that all packets of this host go out of, from its plain `address` and `udp_port`.
 
-    `default_class` is the traffic class that most packets have: others cost ancillary data.
+    `default_class` is the traffic class that most packets have: others cost ancillary data. `lost`: by errno name.
     """
 
     def __init__(self, address: str, udp_port: int, default_class: int) -> None:
         self.lost: Counter[str] = Counter()
-        self._default_class = default_class
+        self.default_class = default_class
         self._ancillary = [
             [(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, struct.pack("i", traffic_class))] for traffic_class in range(256)
         ]
@@ -175,10 +176,14 @@ class TxSocket:
         self._socket.setsockopt(socket.IPPROTO_UDP, _UDP_NO_CHECK6_TX, 1)
         self._socket.bind((address, udp_port))
 
+    def fileno(self) -> int:
+        """For `sendmmsg`."""
+        return self._socket.fileno()
+
     def send(self, packet: memoryview, destination: Address, traffic_class: int) -> None:
         """Send, or lose and count by errno name in `lost`. Raises OSError for what no broken path explains."""
         try:
-            if traffic_class == self._default_class:
+            if traffic_class == self.default_class:
                 self._socket.sendto(packet, destination)
             else:
                 self._socket.sendmsg((packet,), self._ancillary[traffic_class], 0, destination)
@@ -212,10 +217,14 @@ class SenderSet:
 
     def send(self, packet: memoryview, way: Way, traffic_class: int) -> None:
         """As `TxSocket.send`, from the source port of `way`."""
+        self.source(way).send(packet, way[1], traffic_class)
+
+    def source(self, way: Way) -> TxSocket:
+        """The socket with the source port of `way`, made when it is first asked for."""
         sender = self._by_way.get(way)
         if sender is None:
             sender = self._by_way[way] = self._bind(way)
-        sender.send(packet, way[1], traffic_class)
+        return sender
 
     def _bind(self, way: Way) -> TxSocket:
         port, (destination, *_) = way

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from mrc_testbed.hosts import batched
 from mrc_testbed.hosts.carrier import Carrier
 from mrc_testbed.hosts.probe_socket import ProbeSocket
 from mrc_testbed.hosts.udp import Datagram, RxSocket, SenderSet, Source, TxSocket
@@ -100,7 +101,7 @@ class KernelWiring:
 
     def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> RxSocket:
         """One UDP socket."""
-        return RxSocket(hosts, delay_ns, stamped)
+        return batched.receiver(hosts, delay_ns, stamped)
 
     def sender(self, address: str, udp_port: int, default_class: int) -> TxSocket:
         """One UDP socket."""

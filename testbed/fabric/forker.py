@@ -43,9 +43,9 @@ class Child:
 
 class Forker:
     """Started once; forks a daemon in a moment. `log` takes what it says should it fail; `source`: the folder that
-    contains `mrc_testbed`."""
+    contains `mrc_testbed`; `environment`: variables of its own."""
 
-    def __init__(self, log: IO[bytes], source: str = PLACE) -> None:
+    def __init__(self, log: IO[bytes], source: str = PLACE, **environment: str) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -54,7 +54,7 @@ class Forker:
                 stdout=log,
                 stderr=log,
                 # numpy starts no threads of its own, which a fork would lose.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.markup import escape
 
-from mrc_testbed.hosts import compiled
+from mrc_testbed.hosts import batches, compiled
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.fabric.capabilities import Capability, probe
@@ -22,6 +22,7 @@ def show_doctor() -> int:
     for line in _lines(found):
         console.print(line, soft_wrap=True, markup=True)
     console.print(f"core     {compiled.described()}", soft_wrap=True)
+    console.print(f"sockets  {batches.described()}", soft_wrap=True)
     console.print(f"cpus     {_cpus()}", soft_wrap=True)
     console.print("carries")
     for line in budget_lines():

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from mrc_testbed.hosts import compiled
+from mrc_testbed.hosts import batches, compiled
 from mrc_testbed.hosts.udp import RECEIVE_BUFFER_BYTES
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric.capabilities import Capability
@@ -46,6 +46,7 @@ def describe(found: Iterable[Capability], options: FabricOptions) -> dict[str, A
         "cpus": usable_cpus(),
         "python": platform.python_version(),
         "core": compiled.in_use(),
+        "sockets": batches.in_use(),
         "capabilities": {capability.name: capability.present for capability in found},
         "sid_device": options.sid_device,
         "delay": options.delay,
