@@ -24,7 +24,7 @@ from mrc_testbed.hosts.wiring import PacketReceiver
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
-_NEVER = 1 << 63
+_NEVER = (1 << 62) - 1
 
 Waiting = tuple[int, Datagram, memoryview]
 """When a packet is due, the packet, and the buffer that it lies in."""

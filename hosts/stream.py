@@ -23,7 +23,7 @@ GRAIN_NS = 100_000_000
 LAST = 1 << 31
 """This bit of an immediate marks the last message."""
 _COUNT = LAST - 1
-_NEVER = 1 << 63
+_NEVER = (1 << 62) - 1
 
 
 class ReceivedInterval(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 from mrc_testbed.hosts.common.timers import NEVER
 
 BURST_PACKETS = 4
 """Full data packets a port may send back to back after being idle (ours)."""
+_NS_BITS = 8 * 10**9
 
 
 class Pacer:
@@ -15,7 +18,7 @@ class Pacer:
     charged, so that a port's total stays at its rate.
     """
 
-    __slots__ = ("_busy_until", "_frame_bytes", "_rate_bps", "burst_ns", "enabled")
+    __slots__ = ("_busy_until", "_frame_bytes", "_ns_bits", "_per", "burst_ns", "enabled")
 
     def __init__(
         self,
@@ -28,7 +31,8 @@ class Pacer:
     ) -> None:
         """`packet_bytes`: UDP payload of a full data packet; `frame_bytes`: what the wire carries beside it."""
         self.enabled = enabled
-        self._rate_bps = rate_bps
+        shared = gcd(_NS_BITS, rate_bps)
+        self._ns_bits, self._per = _NS_BITS // shared, rate_bps // shared
         self._frame_bytes = frame_bytes
         self._busy_until = [0] * planes
         self.burst_ns = max((BURST_PACKETS - 1) * self.cost_ns(packet_bytes), least_burst_ns)
@@ -36,7 +40,7 @@ class Pacer:
 
     def cost_ns(self, size: int) -> int:
         """How long a port takes to send a datagram of `size` bytes."""
-        return (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
+        return (size + self._frame_bytes) * self._ns_bits // self._per
 
     def ready_at(self, plane: int) -> int:
         """When the next data packet may go on `plane` (in the past: now)."""
@@ -58,5 +62,5 @@ class Pacer:
         busy = self._busy_until[plane]
         if busy == NEVER:
             return
-        cost = (size + self._frame_bytes) * 8_000_000_000 // self._rate_bps
+        cost = (size + self._frame_bytes) * self._ns_bits // self._per
         self._busy_until[plane] = (busy if busy > now_ns else now_ns) + cost

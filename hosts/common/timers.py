@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Protocol
 
-NEVER = 1 << 63
-"""Later than any time; int, so that it compares like one."""
+NEVER = (1 << 62) - 1
+"""Later than any time; int, so that it compares like one, and the largest that machine code has without an object."""
 
 
 class TimerOwner(Protocol):

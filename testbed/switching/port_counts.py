@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 CLASSES = 4
 VERDICTS = 4
-DATA, TRIMMED, CONTROL, OTHER = range(CLASSES)
-PASSED, CHANGED, CUT, DROPPED = range(VERDICTS)
-"""CHANGED is marked at egress, corrupted at ingress."""
+DATA = 0
+TRIMMED = 1
+CONTROL = 2
+OTHER = 3
+PASSED = 0
+CHANGED = 1
+"""Marked at egress, corrupted at ingress."""
+CUT = 2
+DROPPED = 3
 COUNTS = 2 * CLASSES * VERDICTS
 """Length of a row: packets by class and verdict, then their bytes."""
 

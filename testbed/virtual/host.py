@@ -6,8 +6,7 @@ import json
 import traceback
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -22,7 +21,7 @@ from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.lateness import LateTurns
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.packet import VirtualWay
-from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
 from mrc_testbed.testbed.xor import xor_arrays
 
 _NOT_ARMED = -1
@@ -168,7 +167,7 @@ class _VirtualWiring:
         return self._probes
 
 
-class VirtualHost:
+class VirtualHost(Actor):
     """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants.
 
     `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `late`: by how much its
@@ -238,8 +237,10 @@ class VirtualHost:
     # What calls for a turn
 
     def _serve(self, line: bytes) -> None:
-        with self._failing():
+        try:
             self._session.handle(line, self._scheduler.now_ns)
+        except Exception as error:
+            raise self._failed(error) from error
         network = self._session.network
         if self._loop is None and isinstance(network, DatagramNetwork):
             self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns, self._inbox)
@@ -263,8 +264,10 @@ class VirtualHost:
 
     def _follow_ports(self) -> None:
         if self._session.network is not None:
-            with self._failing():
+            try:
                 self._session.network.follow_ports(self._scheduler.now_ns)
+            except Exception as error:
+                raise self._failed(error) from error
             self._turn()
 
     def _port_paused(self, plane: int, paused: bool) -> None:
@@ -285,9 +288,11 @@ class VirtualHost:
 
     def _turn_at(self, wanted_ns: int, at_ns: int) -> None:
         self._wanted_ns, self._armed_ns = wanted_ns, at_ns
-        self._scheduler.at(at_ns, self._fire, at_ns)
+        self._scheduler.wake(at_ns, self, None)
 
-    def _fire(self, at_ns: int) -> None:
+    def act(self, what: Any) -> None:
+        """Its turn has come, if it is the one that it waits for."""
+        at_ns = self._scheduler.now_ns
         if at_ns == self._armed_ns:
             self._armed_ns = _NOT_ARMED
             self._lateness.add(at_ns - self._wanted_ns)
@@ -302,10 +307,12 @@ class VirtualHost:
         if now_ns < free_ns:
             self._turn_at(now_ns, free_ns)
             return
-        with self._failing():
+        try:
             loop.receive()
             loop.advance(now_ns)
             loop.transmit()
+        except Exception as error:
+            raise self._failed(error) from error
         if self._busy_ns:
             self._take_time(now_ns)
         if self._session.per_packet_ns:
@@ -322,12 +329,7 @@ class VirtualHost:
             self._free_ns = now_ns + (handled - self._handled) * self._busy_ns
             self._handled = handled
 
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _failed(self, error: Exception) -> RunError:
         """What ends a daemon ends the run."""
-        try:
-            yield
-        except Exception as error:
-            self._log(traceback.format_exc())
-            reason = self._session.plugins.reason(error)
-            raise RunError(f"{self._name}: the endpoint failed: {reason}") from error
+        self._log(traceback.format_exc())
+        return RunError(f"{self._name}: the endpoint failed: {self._session.plugins.reason(error)}")

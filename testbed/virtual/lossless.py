@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
@@ -123,10 +124,10 @@ class LosslessPort(Port):
         if verdict == DROPPED:
             return
         if packet.high:
-            self._high.append(packet)
+            self._high.put(packet)
             self._high_bytes += size_bytes
         else:
-            self._low.append(packet)
+            self._low.put(packet)
             self._low_bytes += size_bytes
         if entrance is not None:
             entrance._hold(size_bytes)
@@ -171,25 +172,27 @@ class LosslessPort(Port):
 
     def _send_next(self) -> None:
         """Begin with what goes first now: a frame, what goes before data, or data if nobody paused it."""
-        following: VirtualPacket | _PauseFrame
         if self._frames:
-            following = self._frames.popleft()
-        elif self._high:
-            following = self._high.popleft()
-            self._high_bytes -= following.size_bytes
-        elif self._low and not self.paused:
-            following = self._low.popleft()
-            self._low_bytes -= following.size_bytes
+            frame = self._frames.popleft()
+            self._begin(frame, frame.size_bytes)
+        elif (packet := self._high.take()) is not None:
+            self._high_bytes -= packet.size_bytes
+            self._begin(packet, packet.size_bytes)
+        elif not self.paused and (packet := self._low.take()) is not None:
+            self._low_bytes -= packet.size_bytes
+            self._begin(packet, packet.size_bytes)
         else:
             self._sending = None
-            return
-        self._sending = following
-        self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
-        self._ends_ns = ends_ns = self._begin_ns - -sent_bytes * self._ns_bits // self._per
-        self._at(ends_ns, self._on_sent, following)
 
-    def _sent(self, packet: VirtualPacket | _PauseFrame) -> None:
-        """The last bit of a packet has left, and is at the other end."""
+    def _begin(self, following: object, size_bytes: int) -> None:
+        self._sending = following
+        self._sent_bytes = sent_bytes = self._sent_bytes + size_bytes
+        self._ends_ns = ends_ns = self._begin_ns - -sent_bytes * self._ns_bits // self._per
+        self._scheduler.wake(ends_ns, self, following)
+
+    def act(self, what: Any) -> None:
+        """As of `Port`."""
+        packet: VirtualPacket | _PauseFrame = what
         if self._sending is not packet:
             return  # the link went down under it
         self._send_next()
@@ -197,7 +200,7 @@ class LosslessPort(Port):
         if isinstance(packet, _PauseFrame):
             peer = self.peer
             assert isinstance(peer, LosslessPort)
-            self._at(now_ns + self._pause_rules.reaction_ns, peer._obey, packet.stop, peer._epoch)
+            self._scheduler.at(now_ns + self._pause_rules.reaction_ns, peer._obey, packet.stop, peer._epoch)
             return
         if not packet.high:
             self._let_go(packet)
@@ -259,7 +262,7 @@ class LosslessPort(Port):
 
     def flush(self) -> None:
         """As of `Port`: what waits is lost, and so is every pause."""
-        lost = [*self._low, *([self._sending] if isinstance(self._sending, VirtualPacket) else [])]
+        lost = [*self._low.clear(), *([self._sending] if isinstance(self._sending, VirtualPacket) else [])]
         super().flush()
         self._frames.clear()
         self._low_bytes = self._ends_ns = 0

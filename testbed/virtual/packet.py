@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
@@ -19,7 +19,9 @@ from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VE
 if TYPE_CHECKING:
     from mrc_testbed.testbed.virtual.port import Port
 
-DATA_ROW, TRIMMED_ROW, CONTROL_ROW = (kind * VERDICTS for kind in (DATA, TRIMMED, CONTROL))
+DATA_ROW = DATA * VERDICTS
+TRIMMED_ROW = TRIMMED * VERDICTS
+CONTROL_ROW = CONTROL * VERDICTS
 """Where the verdicts on a class begin in the counts of a port."""
 
 
@@ -57,9 +59,9 @@ class VirtualWay:
 class VirtualPacket:
     """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
     the number of ports that it has left by. `sent`: bytes and traffic class that its headers still claim, where a
-    switch trimmed it and left them alone."""
+    switch trimmed it and left them alone. `after`: the packet that waits behind it (`Line`)."""
 
-    __slots__ = ("data", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
+    __slots__ = ("after", "data", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
 
     def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
         self.way = way
@@ -71,27 +73,45 @@ class VirtualPacket:
         self.high = high
         self.hop = 0
         self.sent: tuple[int, int] | None = None
+        self.after: VirtualPacket | None = None
 
 
-class Headers(Protocol):
+class Line:
+    """Packets that wait, first in, first out; none waits in two. `first`: None where nothing waits."""
+
+    __slots__ = ("_last", "first")
+
+    def __init__(self) -> None:
+        self.first: VirtualPacket | None = None
+        self._last: VirtualPacket | None = None
+
+    def put(self, packet: VirtualPacket) -> None:
+        """At the end."""
+        if self._last is None or self.first is None:
+            self.first = packet
+        else:
+            self._last.after = packet
+        self._last = packet
+
+    def take(self) -> VirtualPacket | None:
+        """The first packet; None: nothing waits."""
+        packet = self.first
+        if packet is not None:
+            self.first = packet.after
+            packet.after = None
+        return packet
+
+    def clear(self) -> list[VirtualPacket]:
+        """Nothing waits any more; what did."""
+        left = []
+        while (packet := self.take()) is not None:
+            left.append(packet)
+        return left
+
+
+class Headers:
     """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload. `rules`: how they
-    trim."""
-
-    frame_bytes: int
-    rules: TrimRules
-
-    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
-        """Row and priority of what a host sends."""
-
-    def bare_bytes(self, packet: VirtualPacket) -> int:
-        """How much of the UDP payload trimming leaves; 0 if the packet cannot be trimmed."""
-
-    def payload(self, packet: VirtualPacket) -> range:
-        """The bytes of the UDP payload that may be corrupted: those that only the ICRC protects."""
-
-
-class _Trimmable:
-    """What packets of MRC have in common: data may be trimmed, if their DSCP allows it."""
+    trim. Data of MRC may be trimmed, if their DSCP allows it."""
 
     def __init__(self, frame_bytes: int, marks: DscpMarks, rules: TrimRules) -> None:
         self.frame_bytes = frame_bytes
@@ -100,13 +120,22 @@ class _Trimmable:
         self._trimmable = marks.trimmable
         self._left = [rules.left_bytes(frame_bytes, size) if size else 0 for size in _MRC_HEADER_BYTES]
 
+    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
+        """Row and priority of what a host sends."""
+        raise NotImplementedError
+
+    def payload(self, packet: VirtualPacket) -> range:
+        """The bytes of the UDP payload that may be corrupted: those that only the ICRC protects."""
+        raise NotImplementedError
+
     def bare_bytes(self, packet: VirtualPacket) -> int:
-        """What trimming leaves, if the DSCP and the opcode allow it and something is left to cut off."""
+        """How much of the UDP payload trimming leaves, if the DSCP and the opcode allow it and something is left to cut
+        off; else 0."""
         left = self._left[packet.data[0]] if packet.traffic_class >> 2 in self._trimmable else 0
         return left if left < len(packet.data) else 0
 
 
-class MrcHeaders(_Trimmable):
+class MrcHeaders(Headers):
     """Ethernet, two IPv6 headers and UDP: the class is that of the DSCP, and data may be trimmed."""
 
     def __init__(self, marks: DscpMarks = USUAL_MARKS, rules: TrimRules = USUAL_TRIMMING) -> None:
@@ -122,7 +151,7 @@ class MrcHeaders(_Trimmable):
         return range(start, len(packet.data) - bth.ICRC_BYTES) if start else range(0)
 
 
-class PlainHeaders(_Trimmable):
+class PlainHeaders(Headers):
     """Ethernet, IPv6 and UDP: the class is that of the opcode, of RoCE or MRC, the priority that of the DSCP. Data of
     MRC may be trimmed."""
 

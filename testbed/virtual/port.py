@@ -13,18 +13,18 @@ up: no port is ever faster than its rate.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 from random import Random
+from typing import Any
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
-from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, VirtualPacket
+from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, Line, VirtualPacket
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
-from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
 BYTES_AT = CLASSES * VERDICTS
@@ -53,7 +53,7 @@ NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 """A NIC drops and marks nothing."""
 
 
-class Port:
+class Port(Actor):
     """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
 
     `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `up`: this end is, and
@@ -66,14 +66,12 @@ class Port:
     # More attributes than instances share the names of: without slots each port had a dictionary, and was slower.
     __slots__ = (
         "_admitted",
-        "_at",
         "_begin_ns",
         "_calm_ns",
         "_drop_ns",
         "_ecn_high_ns",
         "_ecn_low_ns",
         "_free_at_ns",
-        "_hand_over",
         "_headers",
         "_high",
         "_high_bytes",
@@ -82,11 +80,11 @@ class Port:
         "_low",
         "_most_bytes",
         "_ns_bits",
-        "_on_sent",
         "_per",
         "_random",
         "_rate_bps",
         "_scheduler",
+        "_see",
         "_sending",
         "_sent_bytes",
         "_trim_ns",
@@ -129,11 +127,9 @@ class Port:
         self._limits = limits
         self._headers = headers
         self._scheduler = scheduler
-        self._at = scheduler.at
-        self._on_sent = self._sent
         self._random = random
-        self._high: deque[VirtualPacket] = deque()
-        self._low: deque[VirtualPacket] = deque()
+        self._see: See | None = None
+        self._high, self._low = Line(), Line()
         self._high_bytes = 0
         self._sending: object | None = None  # also what no packet of the network is, such as a frame of a lossless port
         # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.
@@ -146,7 +142,6 @@ class Port:
     def join(self, peer: Port) -> None:
         """Make `peer` the other end of this port's link."""
         self.peer = peer
-        self._hand_over: Callable[[VirtualPacket, int], None] = peer.take_in
 
     def set_live(self, live: bool) -> None:
         """Both ends of the link are up, or one is not."""
@@ -195,10 +190,10 @@ class Port:
         sending = self._sending
         if sending is not None:
             if not packet.high:
-                self._low.append(packet)
+                self._low.put(packet)
             elif self._high_bytes + wire_bytes <= self._limits.high_bytes:
                 self._high_bytes += wire_bytes
-                self._high.append(packet)
+                self._high.put(packet)
             else:
                 self.high_drops += 1
                 return
@@ -207,23 +202,28 @@ class Port:
         if sending is None:
             self._sending = packet
             self._sent_bytes = admitted
-            self._at(free_at_ns, self._on_sent, packet)
+            self._scheduler.wake(free_at_ns, self, packet)
 
-    def _sent(self, packet: VirtualPacket) -> None:
+    def act(self, what: Any) -> None:
         """The last bit of a packet has left, and is at the other end."""
+        packet: VirtualPacket = what
         if self._sending is not packet:
             return  # the link went down under it
-        following = None
-        if self._high:
-            following = self._high.popleft()
+        following = self._high.take()
+        if following is not None:
             self._high_bytes -= following.size_bytes
-        elif self._low:
-            following = self._low.popleft()
+        else:
+            following = self._low.take()
         self._sending = following
         if following is not None:
             self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
-            self._at(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self._on_sent, following)
+            self._scheduler.wake(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self, following)
         self._hand_over(packet, self._scheduler.now_ns)
+
+    def _hand_over(self, packet: VirtualPacket, now_ns: int) -> None:
+        if self._see is not None:
+            self._see(self, packet, now_ns)
+        self.peer.take_in(packet, now_ns)
 
     def take_in(self, packet: VirtualPacket, now_ns: int) -> None:
         """A packet has come over the link: rules may lose or change it, the node sends it on or has it."""
@@ -319,16 +319,7 @@ class Port:
 
     def watch(self, see: See | None) -> None:
         """Tell `see` of every packet whose last bit leaves by this port, before the other end; None: nobody."""
-        self.join(self.peer)
-        if see is None:
-            return
-        take_in = self._hand_over
-
-        def seen(packet: VirtualPacket, now_ns: int) -> None:
-            see(self, packet, now_ns)
-            take_in(packet, now_ns)
-
-        self._hand_over = seen
+        self._see = see
 
     def flush(self) -> None:
         """The link went down: what waits or is on the wire is lost, and the queue is empty."""

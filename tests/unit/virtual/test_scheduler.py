@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from heapq import heappop, heappush
+from itertools import count
 
-from mrc_testbed.testbed.virtual.scheduler import Scheduler
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mrc_testbed.testbed.virtual.scheduler import FIRST_BITS, LOOK_EVERY, Scheduler
 
 
 def never() -> bool:
@@ -68,3 +73,56 @@ def test_what_an_action_raises_comes_out_and_the_rest_stays_due() -> None:
     assert scheduler.now_ns == 1
     assert not scheduler.run_until(never, 10)
     assert done == ["rest"]
+
+
+times = st.lists(st.tuples(st.integers(0, 1 << 24), st.integers(0, 1 << 20)), min_size=1, max_size=200)
+
+
+@given(times, st.sampled_from([0, 4, 17, 30]), st.sampled_from([1, 7, LOOK_EVERY]))
+def test_what_is_due_comes_as_from_a_heap_however_long_stretches_are(
+    due: list[tuple[int, int]], bits: int, look_every: int
+) -> None:
+    """Each action puts another one in; both lengths, before and after a look, are tried."""
+    done, expected = list[tuple[int, int]](), list[tuple[int, int]]()
+    heap: list[tuple[int, int, int]] = []
+    serial = count()
+
+    def act(number: int, more_ns: int) -> None:
+        done.append((scheduler.now_ns, number))
+        if more_ns >= 0:
+            scheduler.at(scheduler.now_ns + more_ns, act, number, -1)
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("mrc_testbed.testbed.virtual.scheduler.FIRST_BITS", bits)
+        changed.setattr("mrc_testbed.testbed.virtual.scheduler.LOOK_EVERY", look_every)
+        scheduler = Scheduler()
+        for number, (t_ns, more_ns) in enumerate(due):
+            scheduler.at(t_ns, act, number, more_ns)
+            heappush(heap, (t_ns, next(serial), number))
+        while scheduler.run_next():
+            pass
+    left = {number: more_ns for number, (_, more_ns) in enumerate(due)}
+    while heap:
+        t_ns, _, number = heappop(heap)
+        expected.append((t_ns, number))
+        if number in left:
+            heappush(heap, (t_ns + left.pop(number), next(serial), number))
+    assert done == expected
+
+
+def test_stretches_get_shorter_where_much_is_due_and_longer_where_little_is() -> None:
+    scheduler = Scheduler()
+    for t_ns in range(0, 40 * LOOK_EVERY << 12, 1 << 12):
+        scheduler.at(t_ns, noted, t_ns)
+    while scheduler.run_next():
+        pass
+    short = scheduler._bits
+    for number in range(8 * LOOK_EVERY):
+        scheduler.at(scheduler.now_ns + 1_000_000 * number, noted, number)
+    while scheduler.run_next():
+        pass
+    assert short < FIRST_BITS < scheduler._bits
+
+
+def noted(_number: int) -> None:
+    pass
