@@ -29,14 +29,25 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "repeat": ("times", "every", "body"),
     "send": ("qp", "message_bytes", "slots", "depth", "after_ns", "for_ns", "messages"),
     "receive": ("qp", "message_bytes", "slots", "depth"),
+    "send_flows": ("qps", "message_bytes", "slots", "depth", "flows"),
+    "receive_flows": ("qp", "message_bytes", "slots", "depth", "sizes"),
 }
 """What each operation takes; `together` takes any number of lists of operations."""
 TOGETHER = "together"
 _TEXT = {"qp", "source"}
 _POSITIVE = {"message_bytes", "slots", "depth", "every"}
 _OPTIONAL = {("send", "for_ns")}
+_LISTS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "ranks": ("integers of 0 or more", lambda each: type(each) is int and each >= 0),
+    "qps": ("strings", lambda each: type(each) is str),
+    "sizes": ("integers of 1 or more", lambda each: type(each) is int and each >= 1),
+    "flows": ("[start_ns, bytes], integers of 0 and of 1 or more", lambda each: _is_flow(each)),
+}
+"""Parameters that are lists, none of them empty, and what is in them."""
 _REGION = {"forward": "source", "xor": "qp", "check": "qp"}
 """The QP whose region an operation reads or changes from `offset` on."""
+_RECEIVING = ("receive", "receive_flows")
+"""What puts messages into slots of a region."""
 
 
 class ProgramError(Exception):
@@ -58,6 +69,11 @@ class Operation:
         """The values `steps` steps after those that the program was written with."""
         at = self.step_at
         return (*self.values[:at], self.values[at] + steps, *self.values[at + 1 :]) if at >= 0 else self.values
+
+    @property
+    def qps(self) -> list[str]:
+        """The QPs at whose inputs it may go on."""
+        return list(self.argument("qps")) if self.name == "send_flows" else [self.argument("qp")]
 
     def argument(self, parameter: str) -> Any:
         """The value by name. Raises ValueError for one that the operation does not have."""
@@ -114,9 +130,9 @@ def _read(name: str, values: list[Any], place: str, region_size: RegionSize, rep
 def _check_value(name: str, parameter: str, value: Any) -> None:
     if parameter in _TEXT:
         require(type(value) is str, f"{parameter} must be a string")
-    elif parameter == "ranks":
-        good = isinstance(value, list) and value and all(type(rank) is int and rank >= 0 for rank in value)
-        require(bool(good), "ranks must be a list of integers of 0 or more")
+    elif parameter in _LISTS:
+        what, good = _LISTS[parameter]
+        require(isinstance(value, list) and value and all(map(good, value)), f"{parameter} must be a list of {what}")
     elif parameter != "body" and (value is not None or (name, parameter) not in _OPTIONAL):
         least = int(parameter in _POSITIVE)
         require(type(value) is int and value >= least, f"{parameter} must be an integer of {least} or more")
@@ -126,15 +142,22 @@ def _check_value(name: str, parameter: str, value: Any) -> None:
 
 def _check_memory(name: str, arguments: dict[str, Any], region_size: RegionSize) -> None:
     sizes = {parameter: _size(arguments[parameter], region_size) for parameter in _TEXT & arguments.keys()}
+    for qp in arguments.get("qps", ()):
+        _size(qp, region_size)
     if name in _REGION:
         end = arguments["offset"] + arguments["length"]
         size = sizes[_REGION[name]]
         require(end <= size, f"the operation ends at byte {end}, but the region has {size} bytes")
-    if name == "receive":
+    if name in _RECEIVING:
         end = arguments["slots"] * arguments["message_bytes"]
         require(end <= sizes["qp"], f"the slots end at byte {end}, but the region has {sizes['qp']} bytes")
-    if name in ("send", "receive"):
+    if "slots" in arguments:
         require(arguments["depth"] < arguments["slots"], "slots must be greater than depth")
+
+
+def _is_flow(value: Any) -> bool:
+    whole = isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)
+    return whole and value[0] >= 0 and value[1] >= 1
 
 
 def _size(qp: str, region_size: RegionSize) -> int:

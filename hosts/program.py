@@ -17,9 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mrc_testbed.hosts.arrivals import IncomingFlows, OutgoingFlows
 from mrc_testbed.hosts.blocks import PERIOD, Block, Xor, random_period, summed_period, xor_into
 from mrc_testbed.hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
-from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, ProgramQps, RankPrograms, Report, StepReport
+from mrc_testbed.hosts.program_io import (
+    CompletedReport,
+    FlowsReport,
+    IntervalReport,
+    ProgramQps,
+    RankPrograms,
+    Report,
+    StepReport,
+)
 from mrc_testbed.hosts.stream import Content, Incoming, Outgoing, StreamError
 
 SLICE_BYTES = 1 << 16
@@ -125,15 +134,20 @@ class Program:
             case "put":
                 longest = min(operation.argument("length"), operation.argument("message_bytes"))
                 self._longest_write = max(self._longest_write, longest)
-            case "send" | "receive":
-                qp, message_bytes, *_ = operation.values
-                longest = message_bytes if operation.name == "send" else PERIOD
-                self._contents[qp] = Content(self._data_seed, qp, longest)
-                if operation.name == "receive":
-                    self._receiving.append(qp)
-        waiting = self._waiting.setdefault(operation.argument("qp"), [])
-        waiting.extend(track for track in tracks if track not in waiting)
+            case "send" | "receive" | "send_flows" | "receive_flows":
+                self._prepare_stream(operation)
+        for qp in operation.qps:
+            waiting = self._waiting.setdefault(qp, [])
+            waiting.extend(track for track in tracks if track not in waiting)
         return operation
+
+    def _prepare_stream(self, operation: Operation) -> None:
+        receives = operation.name.startswith("receive")
+        longest = PERIOD if receives else operation.argument("message_bytes")
+        for qp in operation.qps:
+            self._contents[qp] = Content(self._data_seed, qp, longest)
+        if receives:
+            self._receiving += operation.qps
 
     # Input
 
@@ -381,15 +395,51 @@ class Program:
             if not stream.done:
                 yield report_ns if stream.completed else None
 
+    def _send_flows(
+        self, _track: _Track, qps: list[str], message_bytes: int, slots: int, depth: int, flows: list[list[int]]
+    ) -> _Waits:
+        contents = [(qp, self._contents[qp]) for qp in qps]
+        begins = [(self._start_ns + start_ns, size) for start_ns, size in flows]
+        stream = OutgoingFlows(contents, message_bytes, slots, depth, begins)
+        peer, report_ns = self._transport.peer(qps[0]), self._start_ns
+        while not stream.done:
+            stream.complete(self._now_ns, self._outstanding)
+            for write in stream.writes(self._now_ns):
+                self._post(write.qp, write.data, write.offset, write.immediate)
+            if stream.completed and (stream.done or self._now_ns >= report_ns):
+                report_ns = self._now_ns + self._grain_ns
+                self._reports.append(FlowsReport(peer, stream.completed))
+                stream.completed = []
+            if not stream.done:
+                due_ns = [] if stream.next_ns is None else [stream.next_ns]
+                yield min([*due_ns, report_ns] if stream.completed else due_ns, default=None)
+
+    def _outstanding(self, qp: str) -> int:
+        """How many writes on a QP are not complete."""
+        return self._unwritten.get(qp, 0)
+
+    def _receive_flows(
+        self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int, sizes: list[int]
+    ) -> _Waits:
+        region = self._transport.region(qp)
+        take_placed = partial(self._transport.take_placed, qp)
+        places = self._contents[qp], region, message_bytes, slots
+        stream = IncomingFlows(*places, take_placed, self._start_ns, sizes, self._grain_ns)
+        yield from self._take_stream(qp, stream, slots - depth)
+
     def _receive(self, _track: _Track, qp: str, message_bytes: int, slots: int, depth: int) -> _Waits:
         region = self._transport.region(qp)
         take_placed = partial(self._transport.take_placed, qp)
         content, times = self._contents[qp], (self._start_ns, self._grain_ns)
         stream = Incoming(content, region, message_bytes, slots, take_placed, *times)
+        yield from self._take_stream(qp, stream, slots - depth)
+
+    def _take_stream(self, qp: str, stream: Incoming, room: int) -> _Waits:
+        """Take all of it; `room`: this many messages may wait without a slot being written again."""
         arrived = self._immediates.setdefault(qp, deque())
 
         def may_rest() -> bool:
-            return len(arrived) < slots - depth
+            return len(arrived) < room
 
         while True:
             # Stretches that are over do not hold what has only now come.
@@ -431,4 +481,6 @@ _OPERATIONS: dict[str, Callable[..., _Waits | None]] = {
     TOGETHER: Program._together,
     "send": Program._send,
     "receive": Program._receive,
+    "send_flows": Program._send_flows,
+    "receive_flows": Program._receive_flows,
 }

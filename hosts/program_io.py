@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from mrc_testbed.hosts.arrivals import FlowDone
 from mrc_testbed.hosts.stream import GRAIN_NS, ReceivedInterval
 
 
@@ -54,7 +55,14 @@ class CompletedReport(NamedTuple):
     completed: list[tuple[int, int]]
 
 
-Report = StepReport | IntervalReport | CompletedReport
+class FlowsReport(NamedTuple):
+    """Flows to a peer that ended, by their number in the list of the pair."""
+
+    peer: str
+    flows: list[FlowDone]
+
+
+Report = StepReport | IntervalReport | CompletedReport | FlowsReport
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import assert_never
 from mrc_testbed.hosts.common.events import QpError, StallEnded
 from mrc_testbed.hosts.control import Fields
 from mrc_testbed.hosts.mrc.events import EvChanged, FloorHeld, PlaneChanged, PortChanged
-from mrc_testbed.hosts.program_io import CompletedReport, IntervalReport, Report, StepReport
+from mrc_testbed.hosts.program_io import CompletedReport, FlowsReport, IntervalReport, Report, StepReport
 from mrc_testbed.hosts.rc.port_events import PortMoved
 
 
@@ -64,5 +64,7 @@ def describe_report(report: Report) -> tuple[str, Fields]:
             return "received", {"qp": report.qp, **report.interval._asdict()}
         case CompletedReport():
             return "completed", {"qp": report.qp, "messages": report.completed}
+        case FlowsReport():
+            return "flows_done", {"peer": report.peer, "flows": report.flows}
         case _:
             assert_never(report)

@@ -36,7 +36,8 @@ ROOMS = ("hosts/common/", "hosts/mrc/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
     for name in (
-        *("batched", "blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns", "udp"),
+        *("arrivals", "batched", "blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns"),
+        "udp",
         *("gateway/gateway", "gateway/packets", "gateway/ring"),
         *("verbs/connection", "verbs/memory", "verbs/program", "verbs/qps", "verbs/served", "verbs/server"),
     )
