@@ -4,8 +4,9 @@ came is right. Pure.
 The QPs of the pair are lanes. A flow takes the lane with the fewest bytes that are not acknowledged when it arrives,
 waits there behind the flows before it, and is cut into messages. A message goes into slot i modulo `slots` of its
 lane's region, where i counts the messages of the lane. The immediate of a flow's first message is the number of the
-flow, with the bit FIRST; of any other message it is the place of the message in its flow. The last message of a lane
-is empty; its immediate says how many went before (hosts/stream.py, which also says why slots may be used again).
+flow, with the bit FIRST; of any other message it is the place of the message in its flow. When all flows are
+acknowledged each lane has an empty last message, whose immediate says how many went before (hosts/stream.py, which
+also says why slots may be used again).
 
 A flow begins when it arrives, whether its lane is free or not, and ends when its last message is acknowledged.
 """
@@ -40,8 +41,8 @@ class _Sent(NamedTuple):
     ends: int
 
 
-class Write(NamedTuple):
-    """What can be posted."""
+class FlowWrite(NamedTuple):
+    """A message that can be posted."""
 
     qp: str
     data: memoryview
@@ -61,7 +62,6 @@ class _Lane:
         """Bytes of the first of those that are posted."""
         self.posted = 0
         self.sent: deque[_Sent] = deque()
-        self.ended = False
 
 
 class OutgoingFlows:
@@ -82,12 +82,13 @@ class OutgoingFlows:
         self._depth = depth
         self._flows = flows
         self._arrived = 0
+        self._ended = False
         self.completed: list[FlowDone] = []
 
     @property
     def done(self) -> bool:
         """The last message of each lane is acknowledged."""
-        return all(lane.ended and not lane.sent for lane in self._lanes)
+        return self._ended and not any(lane.sent for lane in self._lanes)
 
     @property
     def next_ns(self) -> int | None:
@@ -104,7 +105,7 @@ class OutgoingFlows:
                 if ends != _NO_FLOW:
                     self.completed.append(FlowDone(ends, now_ns, now_ns - self._flows[ends][0]))
 
-    def writes(self, now_ns: int) -> Iterator[Write]:
+    def writes(self, now_ns: int) -> Iterator[FlowWrite]:
         """What can be posted now."""
         while (next_ns := self.next_ns) is not None and next_ns <= now_ns:
             lane = min(self._lanes, key=_backlog)
@@ -114,12 +115,13 @@ class OutgoingFlows:
         for lane in self._lanes:
             while len(lane.sent) < self._depth and lane.waiting:
                 yield self._next_of(lane)
-            if len(lane.sent) < self._depth and not lane.ended and self._arrived == len(self._flows):
-                lane.ended = True
+        if not self._ended and self._arrived == len(self._flows) and not any(lane.sent for lane in self._lanes):
+            self._ended = True
+            for lane in self._lanes:
                 lane.sent.append(_Sent(0, _NO_FLOW))
-                yield Write(lane.qp, lane.content.of(0, 0), 0, LAST | lane.posted & NUMBERS)
+                yield FlowWrite(lane.qp, lane.content.of(0, 0), 0, LAST | lane.posted & NUMBERS)
 
-    def _next_of(self, lane: _Lane) -> Write:
+    def _next_of(self, lane: _Lane) -> FlowWrite:
         number = lane.waiting[0]
         left = self._flows[number][1] - lane.at
         size = min(left, self._size)
@@ -131,7 +133,7 @@ class OutgoingFlows:
         lane.sent.append(_Sent(size, number if size == left else _NO_FLOW))
         index = lane.posted
         lane.posted += 1
-        return Write(lane.qp, lane.content.of(index, size), index % self._slots * self._size, immediate)
+        return FlowWrite(lane.qp, lane.content.of(index, size), index % self._slots * self._size, immediate)
 
 
 def _backlog(lane: _Lane) -> int:

@@ -132,7 +132,9 @@ def _check_value(name: str, parameter: str, value: Any) -> None:
         require(type(value) is str, f"{parameter} must be a string")
     elif parameter in _LISTS:
         what, good = _LISTS[parameter]
-        require(isinstance(value, list) and value and all(map(good, value)), f"{parameter} must be a list of {what}")
+        require(
+            isinstance(value, list) and value != [] and all(map(good, value)), f"{parameter} must be a list of {what}"
+        )
     elif parameter != "body" and (value is not None or (name, parameter) not in _OPTIONAL):
         least = int(parameter in _POSITIVE)
         require(type(value) is int and value >= least, f"{parameter} must be an integer of {least} or more")

@@ -23,6 +23,7 @@ from mrc_testbed.testbed.runner.program_files import keep_programs, require_cons
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import program_specs
 from mrc_testbed.testbed.runner.progress import ProgressGroup
+from mrc_testbed.testbed.runner.traces import copy_traces
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.terminal import say
 
@@ -50,6 +51,7 @@ def run_scenario(
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     keep_plugins(scenario, folder)
+    copy_traces(scenario, folder)
     keep_programs(scenario, folder, replays)
     with claimed(folder):  # not before: a folder without its scenario can never get a verdict
         _link(folder)

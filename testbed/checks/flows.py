@@ -89,19 +89,19 @@ def balance(record: RunRecord, window: Window) -> float:
 @computes("message_time")
 def message_times(record: RunRecord, window: Window) -> Sequence[float]:
     """Nanoseconds from posting to completion, of messages completed in the window."""
-    return _durations(record, window, greedy=True)
+    return _durations(record, window, "greedy")
 
 
 @computes("latency")
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
     """Half of that, for the messages of latency flows."""
-    return [duration / 2 for duration in _durations(record, window, greedy=False)]
+    return [duration / 2 for duration in _durations(record, window, "latency")]
 
 
-def _durations(record: RunRecord, window: Window, *, greedy: bool) -> Sequence[float]:
+def _durations(record: RunRecord, window: Window, kind: str) -> Sequence[float]:
     """Durations by flow, without warm-up messages."""
     inside = stretches(record, window)
-    flows = [flow for flow in flows_in(record, window.scope) if flow.greedy is greedy]
+    flows = [flow for flow in flows_in(record, window.scope) if flow.measures == kind]
     counts_from = _counts_from(record, flows)
     warm_up = {flow.name: flow.warm_up_messages for flow in flows}
     found = []

@@ -29,6 +29,7 @@ from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines,
 from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
 from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
+    FLOW_TIMES,
     FLOWS,
     MESSAGES,
     PLACED_BYTES,
@@ -39,6 +40,7 @@ from mrc_testbed.testbed.rundir.tables import (
     WAITS,
     AcknowledgedMessage,
     Completion,
+    FlowTime,
     PortSample,
     PrintedValue,
     ProgramEnd,
@@ -98,6 +100,7 @@ class RunRecord:
     waits: PackedRows[Wait] = field(default_factory=lambda: PackedRows(WAITS))
     received: PackedRows[Received] = field(default_factory=lambda: PackedRows(FLOWS))
     messages: PackedRows[AcknowledgedMessage] = field(default_factory=lambda: PackedRows(MESSAGES))
+    flow_times: PackedRows[FlowTime] = field(default_factory=lambda: PackedRows(FLOW_TIMES))
     routes: tuple[RouteSample, ...] = ()
     mapped: MapRecord = field(default_factory=MapRecord)
     programs: tuple[ProgramEnd, ...] = ()
@@ -251,6 +254,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         waits=packed_rows(folder, WAITS),
         received=packed_rows(folder, FLOWS),
         messages=packed_rows(folder, MESSAGES),
+        flow_times=packed_rows(folder, FLOW_TIMES),
         routes=tuple(read_rows(folder, ROUTES)),
         mapped=read_map(folder),
         programs=tuple(read_rows(folder, PROGRAMS)),

@@ -77,9 +77,7 @@ def members(record: RunRecord, metric: Metric, scope: Scope) -> list[Scope]:
     if scope.kind is ScopeKind.EACH_JOB:
         return _scopes(ScopeKind.GROUP, (job.name for job in scenario.jobs))
     if scope.kind is ScopeKind.EACH_FLOW:
-        flows = (
-            flow for flow in scenario.flows.flows if metric.flows is None or flow.greedy is (metric.flows == "greedy")
-        )
+        flows = (flow for flow in scenario.flows.flows if metric.flows is None or flow.measures == metric.flows)
         return _scopes(ScopeKind.PAIR, (flow.name for flow in flows))
     if By.FLOW not in metric.by:
         return _scopes(ScopeKind.HOST, scenario.ranks if metric.job is Job.TRAIN else scenario.host_names)

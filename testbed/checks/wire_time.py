@@ -32,12 +32,13 @@ class WireTime:
 
 
 def wire_times(record: RunRecord) -> Iterator[WireTime]:
-    """Every step that all ranks ended, those of a warm-up too, and of each flow the fastest message that was
-    acknowledged, in the order of their ends."""
+    """Every step that all ranks ended, those of a warm-up too, of each flow the fastest message that was acknowledged,
+    in the order of their ends, and of each pair in a trace its fastest flow."""
     if record.scenario.jobs:
         yield from _steps(record)
     if record.scenario.job.flows:
         yield from _messages(record)
+        yield from _flows(record)
 
 
 def _wire(record: RunRecord) -> Shape:
@@ -71,3 +72,16 @@ def _messages(record: RunRecord) -> Iterator[WireTime]:
     for flow, (took_ns, _) in sorted(fastest.items(), key=lambda one: one[1][1]):
         if flow in earliest_ns:  # else it is not of this scenario
             yield WireTime(f"a message of {flow}", took_ns, earliest_ns[flow])
+
+
+def _flows(record: RunRecord) -> Iterator[WireTime]:
+    """Of each pair in a trace the flow that was fastest for its size."""
+    shape = _wire(record)
+    links = {flow.name: links_between(shape, flow.src, flow.dst) for flow in record.scenario.flows.flows}
+    fastest: dict[str, WireTime] = {}
+    for flow, size, took_ns in record.flow_times.columns("flow", "bytes", "duration_ns"):
+        if flow in links:
+            one = WireTime(f"a flow {flow}", took_ns, earliest_completion_ns(shape, size, links[flow]))
+            if flow not in fastest or one.took_ns * fastest[flow].earliest_ns < fastest[flow].took_ns * one.earliest_ns:
+                fastest[flow] = one
+    yield from fastest.values()

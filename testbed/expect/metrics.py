@@ -19,6 +19,7 @@ _HOST, _PAIR, _FLOW, _JOB = By.HOST, By.PAIR, By.FLOW, By.JOB
 _COUNT, _TIME, _RATE = Dimension.COUNT, Dimension.TIME, Dimension.RATE
 _OF_FLOWS: dict[str, Any] = {"has_clean": True, "job": Job.FLOWS, "by": _FLOW}
 _OF_GREEDY: dict[str, Any] = {**_OF_FLOWS, "flows": "greedy"}
+_OF_TRACE: dict[str, Any] = {**_OF_FLOWS, "flows": "trace"}
 _OF_SHARES: dict[str, Any] = {**_OF_GREEDY, "steps_disturb": True}
 _OF_TRAINING: dict[str, Any] = {"job": Job.TRAIN, "by": _HOST | _JOB}
 _OF_SENDERS: dict[str, Any] = {"by": _HOST | _PAIR}
@@ -51,6 +52,8 @@ _SPEED = (
         **{**_OF_FLOWS, "flows": "latency"},
     ),
     Metric("message_time", _TIME, "from posting a message to its completion", _ANY, _SPREAD, **_OF_GREEDY),
+    Metric("flow_time", _TIME, "completion time of each flow of a trace", _ANY, _SPREAD, **_OF_TRACE),
+    Metric("slowdown", _COUNT, "flow_time over that of the flow alone in the idle fabric", _ANY, _SPREAD, **_OF_TRACE),
 )
 _NETWORK = (
     Metric(

@@ -128,7 +128,7 @@ class Metric:
     hard: bool = False
     job: Job | None = None
     by: By = ALL_ONLY
-    flows: Literal["greedy", "latency"] | None = None
+    flows: Literal["greedy", "latency", "trace"] | None = None
     of_several: bool = False
     of_receivers: bool = False
     steps_disturb: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.flow_times import flow_times, slowdowns
 from mrc_testbed.testbed.checks.flows import (
     flow_goodputs,
     latencies,
@@ -15,6 +16,7 @@ from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.topos.units import plural
 
 
 @derived
@@ -22,7 +24,9 @@ def flow_headline(record: RunRecord) -> str:
     """`8 flows, clean fair share 0.97 to 0.98`, in the part of the run without faults and of the flows that have enough
     under way to reach it; of others, as with `depth: 1`, the times of their messages."""
     flows = record.scenario.flows.flows
-    count = f"{len(flows)} flow{'s' * (len(flows) > 1)}"
+    count = plural(sum(flow.count for flow in flows), "flow")
+    if any(flow.arrivals for flow in flows):
+        return f"{count}, clean {_slowdown(record, Window(Span.CLEAN)).partition(';')[0]}"
     if not any(flow.greedy for flow in flows):
         return f"{count}, clean {_latency(record, Window(Span.CLEAN))}"
     if record.scenario.jobs:
@@ -53,9 +57,21 @@ def _figures(record: RunRecord, window: Window) -> str:
     flows = record.scenario.flows.flows
     if any(flow.greedy for flow in flows):
         parts.append(_rates(record, window))
-    if not all(flow.greedy for flow in flows):
+    if any(flow.measures == "latency" for flow in flows):
         parts.append(_latency(record, window))
+    if any(flow.arrivals for flow in flows):
+        parts.append(_slowdown(record, window))
     return "; ".join(parts)
+
+
+def _slowdown(record: RunRecord, window: Window) -> str:
+    try:
+        slowed, times = slowdowns(record, window), flow_times(record, window)
+    except NoData as lacking:
+        return str(lacking)
+    found = [number(statistic(slowed, stat)) for stat in ("median", "p99")]
+    took = [amount(Dimension.TIME, statistic(times, stat)) for stat in ("median", "p99")]
+    return f"slowdown median {found[0]}, P99 {found[1]}; flow time median {took[0]}, P99 {took[1]}"
 
 
 def _latency(record: RunRecord, window: Window) -> str:

@@ -183,6 +183,22 @@ class AcknowledgedMessage(NamedTuple):
         return self.end_ns - self.duration_ns
 
 
+class FlowTime(NamedTuple):
+    """A flow of a trace that ended. `number`: of the flows from `host` to that peer, from 0 on; `name`: its own, empty
+    for none; `alone_ns`: how long it would have taken alone in the idle fabric; `slowdown`: the one over the other."""
+
+    host: str
+    flow: str
+    number: int
+    name: str
+    bytes: Bytes
+    begin_ns: ClockNs
+    end_ns: ClockNs
+    duration_ns: DurationNs
+    alone_ns: DurationNs
+    slowdown: float
+
+
 class RouteSample(NamedTuple):
     """BGP has given a T0 another number of next hops than before; `of`: when nothing is broken."""
 
@@ -220,7 +236,10 @@ COMPLETIONS = _table("completions", Completion)
 WAITS = _table("waits", Wait)
 FLOWS = _table("flows", Received)
 MESSAGES = _table("messages", AcknowledgedMessage)
+FLOW_TIMES = _table("flow_times", FlowTime)
 ROUTES = _table("routes", RouteSample)
 PROGRAMS = _table("programs", ProgramEnd)
 PRINTED = _table("printed", PrintedValue)
-CSV_TABLES: tuple[CsvTable[Any], ...] = (SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES, ROUTES, PROGRAMS, PRINTED)
+CSV_TABLES: tuple[CsvTable[Any], ...] = (
+    *(SAMPLES, PORTS, COMPLETIONS, WAITS, FLOWS, MESSAGES, FLOW_TIMES, ROUTES, PROGRAMS, PRINTED),
+)

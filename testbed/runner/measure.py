@@ -60,7 +60,8 @@ _STATS_S = 5
 
 
 class Measurement:
-    """Handles daemon events, drives the fault schedule, samples counters; detects the end of the workload."""
+    """Handles daemon events, drives the fault schedule, samples counters; detects the end of the workload. `plain`:
+    switch ports are plain shapers."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Measurement:
         recorder: Recorder,
         progress: Progress,
         injector: Injector,
+        plain: bool = False,
     ) -> None:
         self._scenario = scenario
         self._fabric = fabric
@@ -94,7 +96,7 @@ class Measurement:
         """Those of the user; the workload lasts until they have ended, too."""
         self.mapper: LiveMapper | None = None
         self.controller: CentralController | None = None
-        self._watch = watch_for(scenario, recorder, progress)
+        self._watch = watch_for(scenario, recorder, progress, plain)
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[OccurrenceKey] = set()
         self._requested: set[OccurrenceKey] = set()

@@ -37,6 +37,7 @@ from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.runner.team import Team, hinder
+from mrc_testbed.testbed.runner.traces import trace_records
 from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
@@ -113,6 +114,7 @@ class Phases:
             **({"flow_bytes": PLACED_BYTES} if job.scenario.job.flows else {}),
             **plugin_records(job.scenario),
             **program_records(job.scenario, job.folder),
+            **trace_records(job.scenario),
             **({"mapper": self._probing.record()} if self._probing else {}),
             "warnings": [
                 *scenario_warnings(job.scenario),
@@ -202,7 +204,8 @@ class Phases:
         )
         self._injector = Injector(system)
         self._measurement = Measurement(
-            self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector
+            *(self._job.scenario, self.fabric, self._loop, self._recorder, self._progress, self._injector),
+            plain=not self._world.options.port_program,
         )
         scenario, recorder, on_event = self._job.scenario, self._recorder, self._measurement.on_event
         specs = program_specs(scenario, self._job.folder / PROGRAMS_FOLDER)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
+    FLOW_TIMES,
     FLOWS,
     MESSAGES,
     WAITS,
     AcknowledgedMessage,
     Completion,
+    FlowTime,
     Received,
     Wait,
 )
@@ -20,6 +22,8 @@ from mrc_testbed.testbed.runner.events import FlowsMoved, StepsDone
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.testbed.workloads.arrivals import alone_ns
+from mrc_testbed.testbed.workloads.estimate import eager
 from mrc_testbed.testbed.workloads.flows import flow_of
 from mrc_testbed.topos.shape import Shape
 
@@ -94,10 +98,13 @@ class StepWatch:
 
 class FlowWatch:
     """Tracks the bytes of flows. Their events are many and are stored as rows only. Without `progress` nothing is
-    shown."""
+    shown. `plain`: switch ports are plain shapers."""
 
-    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress | None) -> None:
+    def __init__(self, scenario: Scenario, recorder: Recorder, progress: Progress | None, plain: bool) -> None:
         self._flows = scenario.flows.flows
+        self._by_name = {flow.name: flow for flow in self._flows}
+        self._wire = eager(scenario.shape()) if plain else scenario.shape()
+        self._answer_bytes = scenario.transport.answer_bytes
         self._estimate_ns = scenario.flows.estimate_ns(scenario.shape())
         self._second_ns, self._heard_ns = map(scenario.shape().least_ns, (_SECOND_NS, _HEARD_NS))
         self._recorder = recorder
@@ -120,9 +127,19 @@ class FlowWatch:
                 flow, qp = flow_of(event["qp"]), int(event["qp"].rpartition("/")[2])
                 rows = (AcknowledgedMessage(host, flow, qp, end_ns, taken_ns) for end_ns, taken_ns in event["messages"])
                 self._recorder.rows(MESSAGES, rows)
+            case "flows_done":
+                self._recorder.rows(FLOW_TIMES, self._flow_times(host, f"{host}->{event['peer']}", event["flows"]))
             case _:
                 return False
         return True
+
+    def _flow_times(self, host: str, name: str, done: Sequence[Sequence[int]]) -> Iterator[FlowTime]:
+        flow = self._by_name[name]
+        for number, end_ns, took_ns in done:
+            one = flow.arrivals[number]
+            alone = alone_ns(self._wire, flow.src, flow.dst, one.size, self._answer_bytes)
+            times = end_ns - took_ns, end_ns, took_ns, round(alone)
+            yield FlowTime(host, name, number, one.name, one.size, *times, round(took_ns / alone, 6))
 
     def stuck(self, missing: Sequence[str]) -> str:
         """Name the unfinished flows."""
@@ -172,10 +189,10 @@ class AllWatches:
         return "; ".join(text for watch in self._watches if (text := watch.stuck(missing)))
 
 
-def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress) -> Watch:
-    """The watch for this workload."""
+def watch_for(scenario: Scenario, recorder: Recorder, progress: Progress, plain: bool = False) -> Watch:
+    """The watch for this workload. `plain`: switch ports are plain shapers."""
     jobs, shape = scenario.jobs, scenario.shape()
     watches: list[Watch] = [StepWatch(job, shape, len(jobs) > 1, recorder, progress) for job in jobs]
     if scenario.job.flows:
-        watches.append(FlowWatch(scenario, recorder, None if jobs else progress))
+        watches.append(FlowWatch(scenario, recorder, None if jobs else progress, plain))
     return watches[0] if len(watches) == 1 else AllWatches(watches)

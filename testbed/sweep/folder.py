@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -38,6 +38,7 @@ from mrc_testbed.testbed.rundir.ownership import claimed, give, is_running
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 from mrc_testbed.testbed.scenario.model.offered import COPIES
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.text.beside import COPIES as TRACES
 from mrc_testbed.testbed.sweep.code import code_version, version_words
 from mrc_testbed.testbed.sweep.evidence import CELL_FILE, unpack
 
@@ -48,8 +49,8 @@ FORMAT = 3
 BELIEVED = (ExitCode.PASS, ExitCode.FAIL)
 """Pass, measured, died, fail: the machine had no part in it."""
 _UNFINISHED = ".new-"
-_ID, _COPY = re.compile(r"[0-9a-f]{12}"), re.compile(r"[^/\\\0]+\.py")
-"""Of a cell, and names of the copies of plugins."""
+_ID, _COPY, _TRACE = re.compile(r"[0-9a-f]{12}"), re.compile(r"[^/\\\0]+\.py"), re.compile(r"[^/\\\0]+")
+"""Of a cell, and names of the copies of plugins and of data files."""
 _OLD_S = 3600
 """Nobody writes a try for so long."""
 
@@ -61,7 +62,7 @@ class SweepCell:
     `id`: of its scenario as it is run, with plugins and the number of its repetition; `sha256`: of the text of the
     scenario alone; `settings`: of its matrix cell, by key; `cpus`: CPU seconds a second
     that its machine must carry, 0 in virtual time; `expected_s`: how long it takes; `plugins`: the SHA-256 of the
-    copies of its plugins, by file name."""
+    copies of its plugins, by file name, and `traces` the same of its data files."""
 
     id: str
     sha256: str
@@ -75,6 +76,13 @@ class SweepCell:
     cpus: float
     expected_s: float
     plugins: Mapping[str, str]
+    traces: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def copies(self) -> dict[str, str]:
+        """The SHA-256 of all copies, by their paths from its scenario."""
+        plugins = {f"{COPIES}/{name}": known for name, known in self.plugins.items()}
+        return plugins | {f"{TRACES}/{name}": known for name, known in self.traces.items()}
 
     @property
     def on_kernel(self) -> bool:
@@ -154,12 +162,13 @@ class SweepFolder:
         """The files of its scenario, by path. Raises UsageError where they are not what was planned."""
         folder = self.path / SCENARIOS / cell.id
         refuse_links(folder, COPIES)
-        copies = sorted((folder / COPIES).glob("*.py"))
+        refuse_links(folder, TRACES)
+        copies = sorted([*(folder / COPIES).glob("*.py"), *(folder / TRACES).glob("*")])
         try:
             files = {path.relative_to(folder).as_posix(): _content(path) for path in (folder / SCENARIO_FILE, *copies)}
         except OSError as error:
             raise UsageError(f"{error.filename}: cannot be read: {error.strerror}; plan the sweep again") from None
-        wanted = {SCENARIO_FILE: cell.sha256, **{f"{COPIES}/{name}": known for name, known in cell.plugins.items()}}
+        wanted = {SCENARIO_FILE: cell.sha256, **cell.copies}
         found = {name: sha256(content).hexdigest() for name, content in files.items()}
         # A file too few counts, too: a worker would take one of that name from where it was started.
         changed = next((name for name in wanted | found if wanted.get(name) != found.get(name)), None)
@@ -249,8 +258,9 @@ def _cell_of(line: Mapping[str, Any]) -> SweepCell | None:
         cell = SweepCell(**line)
     except TypeError:
         return None
-    names = cell.plugins if isinstance(cell.plugins, dict) else {"": ""}
-    plain = isinstance(cell.id, str) and _ID.fullmatch(cell.id) and all(map(_COPY.fullmatch, names))
+    names = [(cell.plugins, _COPY), (cell.traces, _TRACE)]
+    sound = all(isinstance(each, dict) and all(map(kind.fullmatch, each)) for each, kind in names)
+    plain = isinstance(cell.id, str) and _ID.fullmatch(cell.id) and sound and not {".", ".."} & {*cell.traces}
     return cell if plain else None
 
 

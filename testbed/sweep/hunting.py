@@ -26,11 +26,14 @@ _TOLD_EVERY_S = 30.0
 
 
 def hunt_spec(request: HuntRequest) -> HuntSpec:
-    """Raises UsageError for a scenario with plugin files, which lie here and not there."""
+    """Raises UsageError for a scenario with files of plugins or traces, which lie here and not there."""
     source = request.source
     own = [name for name in source.data.get("plugins") or () if str(name).endswith(SUFFIX)]
     if own:
         raise UsageError(f"{request.file}: has the plugin {own[0]}, a file of this machine; hunt in it without --on")
+    entries = [entry for entry in source.data.get("workload") or () if isinstance(entry, dict)]
+    if any("trace" in entry for entry in entries):
+        raise UsageError(f"{request.file}: has a trace, a file of this machine; hunt in it without --on")
     return HuntSpec(request, source.text)
 
 

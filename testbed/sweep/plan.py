@@ -15,6 +15,7 @@ from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.runner.plugins import copy_plugins
+from mrc_testbed.testbed.runner.traces import copy_traces
 from mrc_testbed.testbed.scenario import SCENARIO_FILE, Scenario
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -63,6 +64,7 @@ def _planned(case: Case, out: Path, seen: Counter[str]) -> SweepCell:
     folder.mkdir(parents=True)
     (folder / SCENARIO_FILE).write_text(text, encoding="utf-8", newline="\n")
     copy_plugins(scenario, folder)
+    copy_traces(scenario, folder)
     on_kernel = scenario.world is WorldKind.KERNEL
     return SweepCell(
         name,
@@ -77,9 +79,11 @@ def _planned(case: Case, out: Path, seen: Counter[str]) -> SweepCell:
         round(cpus(scenario.shape(), offered_load(scenario), scenario.transport.cost), 3) if on_kernel else 0.0,
         round(expected_s([case]), 3),
         {source.copy_name: source.sha256 for source in scenario.offered.sources},
+        {name: data.sha256 for name, data in scenario.data_files.items()},
     )
 
 
 def _digest(text: str, scenario: Scenario, turn: str) -> str:
-    parts = [text, *(source.sha256 for source in scenario.offered.sources), turn]
+    data = (file.sha256 for file in scenario.data_files.values())
+    parts = [text, *(source.sha256 for source in scenario.offered.sources), *data, turn]
     return sha256("\0".join(parts).encode()).hexdigest()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Literal
 
 from mrc_testbed.hosts.blocks import PERIOD
+from mrc_testbed.testbed.workloads.arrivals import Arrival, PairArrivals, drained_ns
 from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
@@ -34,7 +36,8 @@ class Flow:
 
     It ends after `for_ns` or `total_bytes`, whichever is given. `queue` is the number of queued messages per QP, None
     for enough to fill the line. `groups` are names of several flows for expectations. The first `warm_up_ns` and the
-    first `warm_up_messages` do not count. A flow that is not `greedy` measures latency and has no meaningful rate.
+    first `warm_up_messages` do not count. A flow that is not `greedy` has no meaningful rate: it measures latency, or
+    with `arrivals` it is all flows from one host to the other, which begin over time.
     """
 
     src: int
@@ -49,6 +52,17 @@ class Flow:
     warm_up_ns: int = 0
     warm_up_messages: int = 0
     greedy: bool = True
+    arrivals: tuple[Arrival, ...] = ()
+
+    @property
+    def measures(self) -> Literal["greedy", "latency", "trace"]:
+        """Which figures of flows it has."""
+        return "trace" if self.arrivals else "greedy" if self.greedy else "latency"
+
+    @property
+    def count(self) -> int:
+        """How many flows a person would count."""
+        return len(self.arrivals) or 1
 
     @property
     def name(self) -> str:
@@ -118,11 +132,17 @@ def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
     qps = []
     for flow in flows:
         slots = flow.slots(shape)
+        taken = [flow.message_bytes, slots, flow.depth(shape)]
         for number, qp in enumerate(flow.qp_names()):
             qps.append(QpSpec(qp, flow.src, flow.dst, flow.region_bytes(shape)))
-            sent = [flow.depth(shape), flow.start_ns, flow.for_ns, flow.messages_of(number)]
-            tracks[flow.src].append([["send", qp, flow.message_bytes, slots, *sent]])
-            tracks[flow.dst].append([["receive", qp, flow.message_bytes, slots, flow.depth(shape)]])
+            if flow.arrivals:
+                tracks[flow.dst].append([["receive_flows", qp, *taken, [one.size for one in flow.arrivals]]])
+                continue
+            tracks[flow.src].append([["send", qp, *taken, flow.start_ns, flow.for_ns, flow.messages_of(number)]])
+            tracks[flow.dst].append([["receive", qp, *taken]])
+        if flow.arrivals:
+            begins = [[one.start_ns, one.size] for one in flow.arrivals]
+            tracks[flow.src].append([["send_flows", list(flow.qp_names()), *taken, begins]])
     return JobPlan(tuple(qps), tracks, tuple(hosts))
 
 
@@ -130,10 +150,14 @@ def flows_ns(shape: Shape, flows: Sequence[Flow]) -> int:
     """Clean duration: until the last flow has stopped and its queue is delivered.
 
     Flows limited by bytes are assumed to have the fair share of all flows together; latency flows take an unloaded
-    round trip per message.
+    round trip per message; those that arrive over time end when all ports could have sent them.
     """
+    arriving = [PairArrivals(flow.src, flow.dst, flow.arrivals) for flow in flows if flow.arrivals]
+    drained = round(drained_ns(shape, arriving)) + DRAIN_RTTS * shape.rtt_ns if arriving else 0
+    others = [flow for flow in flows if not flow.arrivals]
     shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows if flow.greedy})
-    return max(_end_ns(shape, flow, shares.get(flow.name) or line_rate(shape)) for flow in flows)
+    ends = (_end_ns(shape, flow, shares.get(flow.name) or line_rate(shape)) for flow in others)
+    return max([drained, *ends])
 
 
 def _end_ns(shape: Shape, flow: Flow, share: float) -> int:

@@ -21,6 +21,7 @@ from mrc_testbed.testbed.rundir.results import LOGS
 from mrc_testbed.testbed.runner.phases import RunJob, run_phases
 from mrc_testbed.testbed.runner.plugins import keep_plugins
 from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.traces import copy_traces
 from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.load.loader import load_scenario_text
@@ -103,6 +104,7 @@ def _scenario_of(subject: Subject, job: Candidate) -> Scenario:
 def _run(scenario: Scenario, folder: Path) -> Outcome:
     (folder / LOGS).mkdir()
     keep_plugins(scenario, folder)
+    copy_traces(scenario, folder)
     run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), Silent())
     record = load_record(folder, scenario)
     if record.lacked_something:

@@ -57,7 +57,7 @@ def _task(record: RunRecord) -> str:
     scenario = record.scenario
     work = [_work(job, len(job.host_names(scenario.shape()))) for job in scenario.jobs]
     if scenario.job.flows:
-        work.append(plural(len(scenario.flows.flows), "flow"))
+        work.append(plural(sum(flow.count for flow in scenario.flows.flows), "flow"))
     names = {occurrence.fault for occurrence in record.occurrences}
     times = f" in {len(record.occurrences)} occurrences" if len(record.occurrences) > len(names) else ""
     faults = f"{plural(len(names), 'fault')}{times}" if names else "no fault"

@@ -160,6 +160,11 @@ class Run:
         return csv_frame(self.folder, tables.MESSAGES, self.start_ns)
 
     @cached_property
+    def flow_times(self) -> pd.DataFrame:
+        """Flows of traces that ended, with their slowdown."""
+        return csv_frame(self.folder, tables.FLOW_TIMES, self.start_ns)
+
+    @cached_property
     def routes(self) -> pd.DataFrame:
         """Next hops that BGP has given the T0s, at each change."""
         return csv_frame(self.folder, tables.ROUTES, self.start_ns)

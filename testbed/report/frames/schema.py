@@ -12,6 +12,7 @@ from mrc_testbed.testbed.checks.result import CheckResult, FidelityFigure
 from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, SNAPSHOTS
 from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
+    FLOW_TIMES,
     FLOWS,
     MESSAGES,
     PORTS,
@@ -162,7 +163,7 @@ PATHS = _table(
 CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
 FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
-    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, ROUTES),
+    *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, FLOW_TIMES, ROUTES),
     *(PROGRAMS, PRINTED, HISTORY, MAP, RECOVERY),
     *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
 )

@@ -29,6 +29,7 @@ from mrc_testbed.testbed.scenario.plugins.load import load_plugins
 from mrc_testbed.testbed.scenario.rules.company import Company, company_mistakes, company_of
 from mrc_testbed.testbed.scenario.rules.readable import Readable, read
 from mrc_testbed.testbed.scenario.rules.rules import broken_rules
+from mrc_testbed.testbed.scenario.text.beside import data_files_of
 from mrc_testbed.testbed.scenario.text.keys import key_path
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.one_key import OneKey
@@ -115,7 +116,7 @@ def load_source(
         _number_faults(data)
         spread_qps(data)
         try:
-            with offered.limited():
+            with offered.limited(), data_files_of(source.file):
                 file, errors = read(data, model)
                 mistakes = [
                     mistake_of(error, model) for error in errors if offered.whole or not _unknown_name(error, model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
@@ -34,13 +34,15 @@ VICTIMS = "victims"
 
 
 class Ends(NamedTuple):
-    """A flow by host names, with the place of each in the file."""
+    """A flow by host names, with the place of each in the file. `said`: before what is wrong with it, where a data file
+    has it."""
 
     src: str
     dst: str
     group: str
     src_place: KeyPath
     dst_place: KeyPath
+    said: str = ""
 
 
 class FlowEntry(Model, ABC):
@@ -48,9 +50,6 @@ class FlowEntry(Model, ABC):
 
     kind: ClassVar[str]
 
-    for_ns: Annotated[Positive | None, given("10s")] = Field(
-        default=None, alias="for", description="how long it sends", examples=["10s"]
-    )
     start_ns: Duration = Field(
         default=0, alias="start", description="when it begins, after the workload's start", examples=["0s"]
     )
@@ -69,8 +68,12 @@ class FlowEntry(Model, ABC):
         """Every flow, by the names of its hosts."""
 
     @abstractmethod
-    def flow(self, ends: Ends) -> Flow:
+    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
         """The flow between two existing hosts."""
+
+    def names(self) -> Iterable[str]:
+        """What expectations can call its flows, or some of them."""
+        return (self.group,)
 
     @property
     def group(self) -> str:
@@ -78,7 +81,15 @@ class FlowEntry(Model, ABC):
         return self.name or self.kind
 
 
-class Greedy(FlowEntry):
+class Ending(FlowEntry):
+    """Flows that may end after a time."""
+
+    for_ns: Annotated[Positive | None, given("10s")] = Field(
+        default=None, alias="for", description="how long it sends", examples=["10s"]
+    )
+
+
+class Greedy(Ending):
     """Flows that take all they can get, for a time or a number of bytes."""
 
     total_bytes: Annotated[Size | None, given("64MiB")] = Field(
@@ -98,14 +109,14 @@ class Greedy(FlowEntry):
             raise refuse("needs `for: 10s` or `bytes: 64MiB`, one of the two")
         return self
 
-    def flow(self, ends: Ends) -> Flow:
-        src, dst = _numbers(ends)
+    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
+        src, dst = numbers_of(ends)
         times = self.start_ns, self.for_ns, self.total_bytes
         groups = (ends.group,)
         return Flow(src, dst, self.message_bytes, self.qps, *times, self.depth, groups, warm_up_ns=self.warm_up_ns)
 
 
-class Between(FlowEntry):
+class Between(Ending):
     """Flows between named hosts."""
 
     source: Host = Field(default="", alias="from", description="the sending host", examples=["h0"])
@@ -153,15 +164,16 @@ class Latency(Between):
             raise refuse("needs `for: 10s` or `iterations: 1000`, one of the two")
         return self
 
-    def flow(self, ends: Ends) -> Flow:
+    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
         total = None if self.iterations is None else (self.warm_up + self.iterations) * self.message_bytes
-        src, dst = _numbers(ends)
+        src, dst = numbers_of(ends)
         times = self.start_ns, self.for_ns, total
         groups, warm_up = (ends.group,), self.warm_up
         return Flow(src, dst, self.message_bytes, 1, *times, 1, groups, warm_up_messages=warm_up, greedy=False)
 
 
-def _numbers(ends: Ends) -> tuple[int, int]:
+def numbers_of(ends: Ends) -> tuple[int, int]:
+    """The hosts by number. Raises ValueError for names that are none."""
     src, dst = parse_host(ends.src), parse_host(ends.dst)
     if src is None or dst is None:
         raise ValueError(f"{ends.src}->{ends.dst} is not between hosts")

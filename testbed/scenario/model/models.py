@@ -43,6 +43,7 @@ from mrc_testbed.testbed.scenario.model.trimming import TrimSettings
 from mrc_testbed.testbed.scenario.model.variants import CASES_EXAMPLE, Judged, Variants
 from mrc_testbed.testbed.scenario.model.variants import EXAMPLE as VARIANTS_EXAMPLE
 from mrc_testbed.testbed.scenario.model.workloads import FlowSet, Workload, WorkloadItem, workload_of
+from mrc_testbed.testbed.scenario.text.beside import DataFile
 from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import (
     MAX_QPS,
@@ -342,7 +343,7 @@ class Scenario(Model):
         """The workload of all entries."""
         steps = [item.steps for item in self.workload if item.steps]
         flows = [item.flows for item in self.workload if item.flows]
-        return workload_of(steps, flows, self.shape())
+        return workload_of(steps, flows, self.shape(), self.seed)
 
     @property
     def jobs(self) -> tuple[NamedJob, ...]:
@@ -355,6 +356,12 @@ class Scenario(Model):
         if self.job.flows is None:
             raise ValueError("the workload has no flows")
         return self.job.flows
+
+    @property
+    def data_files(self) -> Mapping[str, DataFile]:
+        """The data files that its workload reads, by the names of their copies."""
+        found = (item.trace.data for item in self.workload if item.trace)
+        return {data.copy_name: data for data in found}
 
     @property
     def host_names(self) -> tuple[str, ...]:

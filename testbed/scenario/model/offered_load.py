@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.workloads.arrivals import PairArrivals, most_sending
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steps import StepJob
 from mrc_testbed.topos.cost import SWITCHES, Load
 from mrc_testbed.topos.shape import Shape
 
+_SECOND_NS = 10**9
 _OWN = 0.98
 """Of what a flow's own host would let it send: a flow with less waits inside the network."""
 
@@ -23,10 +25,20 @@ def offered_load(scenario: Scenario) -> Load:
     jobs = [job.steps(shape) for job in scenario.jobs]
     of_ranks = sum(len(steps.hosts) * steps.most_busy(shape) for steps in jobs) * shape.planes * shape.port_pps
     flows = _busiest(shape, [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.greedy])
+    arriving = [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.arrivals]
     pps, congested_pps = _pps(shape, flows)
+    pps += _arriving_pps(shape, arriving)
+    flows += arriving
     hosts = {host for steps in jobs for host in steps.hosts}.union(*({flow.src, flow.dst} for flow in flows))
     most_pps = len(hosts) * shape.planes * shape.port_pps
     return Load(min(of_ranks + pps, most_pps), len(hosts), congested_pps, _switches(shape, jobs, flows))
+
+
+def _arriving_pps(shape: Shape, flows: Sequence[Flow]) -> float:
+    """Of flows that arrive over time, in the second that has the most."""
+    pairs = [PairArrivals(flow.src, flow.dst, flow.arrivals) for flow in flows]
+    sending = most_sending(shape, pairs, shape.least_ns(_SECOND_NS)) if pairs else 0.0
+    return sending * shape.planes * shape.port_pps
 
 
 def _switches(shape: Shape, jobs: Iterable[StepJob], flows: Iterable[Flow]) -> float:

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.expect import Absolute, Expectation
 from mrc_testbed.testbed.expect.vocabulary import UNITS, Dimension
 from mrc_testbed.testbed.expect.window import Length, Moment
 from mrc_testbed.testbed.scenario.faults import Occurrence
+from mrc_testbed.testbed.scenario.model.arrival_models import TraceEntry
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.expectations import LinesOfCells
 from mrc_testbed.testbed.scenario.text.fields import FaultBegin, Model, refuse
@@ -114,12 +115,8 @@ def _scaled(value: Any, kind: Quantity | None, speed: int) -> Any:
             return scaled_expectation(value, speed)
         case LinesOfCells():
             return LinesOfCells(tuple(scaled_expectation(line, speed) for line in value.lines))
-        case RoceSettings():
-            return _model(value, speed, timeout=_shorter(value.timeout, speed))
-        case EndpointSettings() if value.keeps_timeout:
-            return _model(value, speed, timeout_ns=value.timeout_ns)
         case Model():
-            return _model(value, speed)
+            return _model(value, speed, **_own(value, speed))
         case int() if kind is DURATION:
             return scaled_ns(value, speed)
         case int() if kind is RATE:
@@ -127,6 +124,18 @@ def _scaled(value: Any, kind: Quantity | None, speed: int) -> Any:
         case tuple() if type(value) is tuple:
             return tuple(_scaled(one, kind, speed) for one in value)
     return value
+
+
+def _own(model: Model, speed: int) -> dict[str, Any]:
+    """Fields that scale in their own way."""
+    match model:
+        case RoceSettings():
+            return {"timeout": _shorter(model.timeout, speed)}
+        case TraceEntry():
+            return {"stretch": model.stretch / speed}
+        case EndpointSettings() if model.keeps_timeout:
+            return {"timeout_ns": model.timeout_ns}
+    return {}
 
 
 def _model(model: Model, speed: int, **more: Any) -> Model:

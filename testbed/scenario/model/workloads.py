@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS, TraceEntry
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob, named_jobs
 from mrc_testbed.testbed.scenario.model.programs import Programs
@@ -28,7 +29,7 @@ from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
 
-WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, Programs.kind: Programs, **FLOW_KINDS}
+WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, Programs.kind: Programs, **FLOW_KINDS, **ARRIVAL_KINDS}
 """The kinds by their key."""
 
 
@@ -71,6 +72,9 @@ class WorkloadItem(OneKey):
     )
     incast: Incast | None = Field(
         default=None, description="several hosts send to one", examples=["{to: h4, from: [h0, h1], for: 10s}"]
+    )
+    trace: TraceEntry | None = Field(
+        default=None, description="flows of a file, each with its begin and size", examples=["{file: flows.csv}"]
     )
 
     @property
@@ -140,9 +144,9 @@ class FlowSet:
         return (*groups, *(flow.name for flow in self.flows))
 
 
-def flow_set(entries: Iterable[FlowEntry], shape: Shape) -> FlowSet:
+def flow_set(entries: Iterable[FlowEntry], shape: Shape, seed: int) -> FlowSet:
     """Every flow of several entries. Raises ValueError for names that are not hosts."""
-    return FlowSet(tuple(entry.flow(ends) for entry in entries for ends in entry.ends(shape)))
+    return FlowSet(tuple(entry.flow(ends, shape, seed) for entry in entries for ends in entry.ends(shape)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class Workload:
         return merged([*plans, *flows, *reached])
 
 
-def workload_of(steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape) -> Workload:
+def workload_of(steps: Iterable[StepEntry], flows: Iterable[FlowEntry], shape: Shape, seed: int) -> Workload:
     """Several entries resolved. Raises ValueError for flows between names that are not hosts."""
-    found = flow_set(flows, shape)
+    found = flow_set(flows, shape, seed)
     return Workload(named_jobs(steps, shape), found if found.flows else None)

@@ -185,18 +185,24 @@ def _about_jobs(figure: Figure, job: Workload) -> bool:
     return scope.kind is ScopeKind.EACH_JOB or (scope.kind is ScopeKind.GROUP and bool(job.job_named(scope.name)))
 
 
+_FLOWS = {
+    "greedy": "flows that send without a pause",
+    "latency": "`latency` entries",
+    "trace": "flows that arrive over time, as of `trace`",
+}
+"""What has the figures of each kind of flows."""
+
+
 def _wrong_flows(figure: Figure, job: Workload, flows: FlowSet) -> str:
     """Why the chosen flows have no such figure, else empty."""
     scope, metric = figure.scope, figure.metric
     by_name = scope.kind in (ScopeKind.PAIR, ScopeKind.GROUP)
     if metric.job is not Job.FLOWS and not (metric.flows and (by_name or not job.jobs)):
         return ""
-    kind = metric.flows
     chosen = flows.named(scope.name) if by_name else flows.flows
-    fitting = [flow for flow in chosen if flow.greedy is (kind == "greedy")]
+    fitting = [flow for flow in chosen if flow.measures == (metric.flows or "latency")]
     if not fitting:
-        lacking = "`latency` entries" if kind == "latency" else "flows that send without a pause"
-        return f"{metric.name} is only defined for {lacking}"
+        return f"{metric.name} is only defined for {_FLOWS[metric.flows or 'latency']}"
     alone = len(fitting) == 1 or scope.kind is ScopeKind.EACH_FLOW
     return f"{metric.name} needs at least two flows, and this is one" if metric.of_several and alone else ""
 

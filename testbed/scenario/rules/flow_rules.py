@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.model.arrival_models import Arriving
 from mrc_testbed.testbed.scenario.model.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_size
@@ -15,8 +16,9 @@ MIN_MESSAGE_BYTES = 1
 MAX_MESSAGE_BYTES = 512 << 20
 
 
-def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[Mistake]:
-    """All violations in the readable entries."""
+def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan, streams: bool = False) -> Iterator[Mistake]:
+    """All violations in the readable entries. `streams`: messages are parts of a stream of bytes, whose packets the
+    kernel cuts."""
     seen: dict[tuple[str, str], int] = {}
     names: dict[str, int] = {}
     for index, entry in entries.items():
@@ -24,6 +26,9 @@ def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan) -> Iterator[
         if isinstance(entry, Greedy):
             yield from _times(entry, plan, where)
         yield from _message(entry.message_bytes, where)
+        if isinstance(entry, Arriving):
+            yield from _names(entry, index, entries)
+            yield from () if streams else _packets(entry, plan, where)
         for ends in entry.ends(plan.shape):
             yield from _ends(ends, entry, index, plan, seen)
         if entry.name and entry.name in names:
@@ -47,13 +52,29 @@ def _message(size: int, where: tuple[str | int, ...]) -> Iterator[Mistake]:
         yield Mistake((*where, "message"), f"{format_size(size)} is outside {limits}")
 
 
+def _packets(entry: Arriving, plan: Plan, where: tuple[str | int, ...]) -> Iterator[Mistake]:
+    """A flow in messages of other sizes takes more packets than its bytes need."""
+    payload, size = plan.shape.payload_bytes, entry.message_bytes
+    if size % payload:
+        nearest = format_size(max(round(size / payload), 1) * payload)
+        wrong = f"{format_size(size)} do not fill packets of {payload} B of data; write a multiple, such as {nearest}"
+        yield Mistake((*where, "message"), wrong)
+
+
+def _names(entry: Arriving, index: int, entries: Mapping[int, FlowEntry]) -> Iterator[Mistake]:
+    others = {name for other, one in entries.items() if other != index for name in one.names()}
+    if shared := next((name for name in entry.names() if name in others), None):
+        wrong = f"flows of another entry are called {shared!r} too; give each entry a `name` of its own"
+        yield Mistake(("workload", index, entry.kind), wrong)
+
+
 def _ends(ends: Ends, entry: FlowEntry, index: int, plan: Plan, seen: dict[tuple[str, str], int]) -> Iterator[Mistake]:
     where = ("workload", index, entry.kind)
     unknown = [
         end for end in ((ends.src, ends.src_place), (ends.dst, ends.dst_place)) if end[0] not in plan.host_by_name
     ]
     for name, place in unknown:
-        yield Mistake((*where, *place), no_host(name, list(plan.host_by_name)))
+        yield Mistake((*where, *place), f"{ends.said}{no_host(name, list(plan.host_by_name))}")
     if unknown:
         return
     place = (*where, *ends.src_place)
@@ -62,7 +83,9 @@ def _ends(ends: Ends, entry: FlowEntry, index: int, plan: Plan, seen: dict[tuple
         yield Mistake(place, f"{ends.src} cannot send to itself")
     elif pair in seen:
         there = "this entry" if seen[pair] == index else f"workload.{seen[pair]}"
-        yield Mistake(place, f"{ends.src}->{ends.dst} is already in {there}; for more QPs use `qps`")
+        taken = f"{ends.src}->{ends.dst} is already in {there}"
+        instead = "; put its flows into one trace" if isinstance(entry, Arriving) else "; for more QPs use `qps`"
+        yield Mistake(place, f"{ends.said}{taken}{instead}")
     elif isinstance(entry, Incast) and ends.group == VICTIMS and ends.dst == entry.to:
         yield Mistake(place, f"goes to {ends.dst} itself, so it is no victim; put {ends.src} into `from`")
     seen.setdefault(pair, index)

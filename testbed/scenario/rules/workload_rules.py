@@ -20,19 +20,22 @@ MAX_MEMORY_BYTES = 4 << 30
 
 def broken_workload_rules(file: Readable, plan: Plan) -> list[Mistake]:
     """All violations in the readable entries."""
-    found = [*broken_step_rules(file.steps, plan, file.scenario.world), *broken_flow_rules(file.flows, plan)]
+    found = [
+        *broken_step_rules(file.steps, plan, file.scenario.world),
+        *broken_flow_rules(file.flows, plan, streams=file.scenario.transport.of_kernel),
+    ]
     found = found or [*broken_job_rules(file.steps, plan), *_shared_names(file, plan.shape)]
     workload = None if found else sound_workload(file, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]
 
 
 def _shared_names(file: Readable, shape: Shape) -> Iterator[Mistake]:
-    return names_of_flows_too(file.steps, flow_set(file.flows.values(), shape).names)
+    return names_of_flows_too(file.steps, flow_set(file.flows.values(), shape, file.scenario.seed).names)
 
 
 def sound_workload(file: Readable, shape: Shape) -> Workload | None:
     """The workload of the readable entries, if none breaks a rule; None without entries."""
-    workload = workload_of(file.steps.values(), file.flows.values(), shape)
+    workload = workload_of(file.steps.values(), file.flows.values(), shape, file.scenario.seed)
     return workload if workload.jobs or workload.flows else None
 
 

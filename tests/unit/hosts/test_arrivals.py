@@ -41,9 +41,10 @@ def test_a_flow_is_cut_into_messages_of_which_the_last_is_short() -> None:
     stream = outgoing([(5, 25)], depth=4)
     assert sent(stream, 4) == []
     assert stream.next_ns == 5
-    messages = [("a/0", 10, 0, FIRST), ("a/0", 10, 10, 1), ("a/0", 5, 20, 2)]
-    assert sent(stream, 5) == [*messages, ("a/0", 0, 0, LAST | 3)]
+    assert sent(stream, 5) == [("a/0", 10, 0, FIRST), ("a/0", 10, 10, 1), ("a/0", 5, 20, 2)]
     assert stream.next_ns is None
+    stream.complete(9, {"a/0": 0}.__getitem__)
+    assert sent(stream, 9) == [("a/0", 0, 0, LAST | 3)], "nothing goes beside the last message of a flow"
 
 
 def test_a_flow_ends_when_its_last_message_is_acknowledged_and_begins_when_it_arrives() -> None:
@@ -53,9 +54,12 @@ def test_a_flow_ends_when_its_last_message_is_acknowledged_and_begins_when_it_ar
     assert sent(stream, 20) == [("a/0", 5, 20, 2), ("a/0", 10, 30, FIRST | 1)]
     stream.complete(30, {"a/0": 1}.__getitem__)
     assert stream.completed == [FlowDone(0, 30, 30)]
-    assert sent(stream, 30) == [("a/0", 0, 0, LAST | 4)]
+    assert sent(stream, 30) == []
     stream.complete(50, {"a/0": 0}.__getitem__)
     assert stream.completed == [FlowDone(0, 30, 30), FlowDone(1, 50, 49)], "waiting behind the first one counts"
+    assert not stream.done
+    assert sent(stream, 50) == [("a/0", 0, 0, LAST | 4)]
+    stream.complete(60, {"a/0": 0}.__getitem__)
     assert stream.done
 
 
@@ -134,12 +138,13 @@ def test_a_program_sends_flows_over_several_qps_and_reports_them() -> None:
     made.advance(6 * MS)
     assert made.poll_report() == FlowsReport(memory.peer("a"), [FlowDone(1, 6 * MS, MS)])
     made.advance(7 * MS)
-    assert [write[0] for write in memory.writes] == ["a", "a", "b", "b", "b"]
-    for qp in ("a", "a", "b", "b"):
+    assert [write[0] for write in memory.writes] == ["a", "a", "b", "b"]
+    for qp in ("a", "a", "b"):
         made.written(qp)
     made.advance(8 * MS)
-    assert not made.done
-    made.written("a")
+    assert [write[0] for write in memory.writes[4:]] == ["a", "b"], "the last messages"
+    for qp in ("a", "b"):
+        made.written(qp)
     made.advance(9 * MS)
     assert made.done
     done = [FlowDone(0, 8 * MS, 3 * MS), FlowDone(2, 8 * MS, MS)]

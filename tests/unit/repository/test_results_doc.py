@@ -23,7 +23,7 @@ from tests import documented
 from tests.unit.recorded import add_flows, record_run
 
 AS_FILES = (
-    *("samples", "ports", "completions", "waits", "flows", "messages", "routes", "programs", "printed"),
+    *("samples", "ports", "completions", "waits", "flows", "messages", "flow_times", "routes", "programs", "printed"),
     *("history", "map", "events"),
 )
 """Frames that have the columns of their files."""

@@ -198,7 +198,7 @@ def test_every_kind_stands_in_the_json_schema() -> None:
     assert {kind: schema["$ref"].rpartition("/")[2] for kind, schema in kinds.items()} == {
         **{kind: kind.capitalize() for kind in ("train", "programs", "write", "latency", "permutation", "incast")},
         **{"allreduce": "AllreduceEntry", "sendrecv": "SendRecvEntry"},
-        **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry"},
+        **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry", "trace": "TraceEntry"},
     }
     assert defined["WorkloadItem"]["minProperties"] == defined["WorkloadItem"]["maxProperties"] == 1
     assert set(defined["Write"]["properties"]) == {

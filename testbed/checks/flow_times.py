@@ -1,0 +1,46 @@
+"""Completion times of flows that arrive over time, and their slowdown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scope import flows_in
+from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, stretches
+from mrc_testbed.testbed.expect import Scope, ScopeKind, Window
+
+
+@computes("flow_time")
+def flow_times(record: RunRecord, window: Window) -> Sequence[float]:
+    """Nanoseconds from the begin of each flow, whether its QP was free or not, to its last acknowledgement; of flows
+    that ended in the window."""
+    return _column(record, window, "duration_ns")
+
+
+@computes("slowdown")
+def slowdowns(record: RunRecord, window: Window) -> Sequence[float]:
+    """That over the completion time of the flow alone in the idle fabric."""
+    return _column(record, window, "slowdown")
+
+
+def _column(record: RunRecord, window: Window, name: str) -> Sequence[float]:
+    inside, wanted = stretches(record, window), _wanted(record, window.scope)
+    columns = record.flow_times.columns("flow", "number", "begin_ns", "end_ns", name)
+    found = [
+        value
+        for flow, number, begin_ns, end_ns, value in columns
+        if wanted(flow, number) and inside(Interval(begin_ns, end_ns))
+    ]
+    if not found:
+        raise NoData(f"no flow ended{in_words(window)}")
+    return found
+
+
+def _wanted(record: RunRecord, scope: Scope) -> Callable[[str, int], bool]:
+    """Whether a flow of a pair, by its number, belongs to a scope. A group may have some flows of a pair alone."""
+    flows = {flow.name: flow for flow in flows_in(record, scope) if flow.arrivals}
+    if scope.kind is not ScopeKind.GROUP:
+        return lambda flow, _: flow in flows
+    whole = {name for name, flow in flows.items() if flow.groups[0] == scope.name}
+    return lambda flow, number: flow in whole or (flow in flows and scope.name in flows[flow].arrivals[number].groups)
