@@ -34,6 +34,7 @@ def ran(folder: Path, rows: Sequence[Row], *changes: str) -> RunRecord:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         outcome = run_scenario(scenario, folder / "out", True, PatientConsole(file=nowhere))
     assert outcome.exit_code is ExitCode.PASS
+    assert outcome.folder is not None
     return load_record(outcome.folder)
 
 
