@@ -1,40 +1,95 @@
-"""`mrc-testbed export`: a run for other tools."""
+"""`mrc-testbed export`: a run for other tools, the fabric of a scenario for labs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrc_testbed.testbed.commands.options import Out, RunArgument, warn_of_plugins
+from mrc_testbed.testbed.commands.options import Out, warn_of_plugins
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.terminal import say
 
+if TYPE_CHECKING:
+    from mrc_testbed.testbed.scenario import Scenario
+
 
 class ExportTool(StrEnum):
-    """What a run can be exported to as a file."""
+    """What a run, or the fabric of a scenario, can be exported to."""
 
     PERFETTO = "perfetto"
+    CONTAINERLAB = "containerlab"
+    FRR = "frr"
+    SONIC = "sonic"
+
+
+_LABS = "Labs: the fabric of a scenario"
 
 
 def export(
-    run: RunArgument,
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="Run folder, or the name of one in results/, or latest. For labs: or a scenario.",
+            show_default=False,
+        ),
+    ],
     to: Annotated[
-        ExportTool | None, typer.Option(help="perfetto: one timeline for ui.perfetto.dev.", show_default=False)
+        ExportTool | None,
+        typer.Option(
+            help="perfetto: one timeline for ui.perfetto.dev. containerlab, frr, sonic: a folder with the fabric as a "
+            "lab, whose switches are that.",
+            show_default=False,
+        ),
     ] = None,
     otlp: Annotated[
         str, typer.Option(metavar="URL", help="Send it as an OpenTelemetry trace to this receiver.", show_default=False)
     ] = "",
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to; - for standard output. Else beside the run.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Where to; - for standard output. Else beside the run; a lab: folder NAME-TO.",
+            show_default=False,
+        ),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a scenario key. Repeatable.", rich_help_panel=_LABS),
+    ] = None,
+    shape: Annotated[
+        bool, typer.Option("--shape", help="Ports have the scenario's rate, and hosts its T.", rich_help_panel=_LABS)
+    ] = False,
+    image: Annotated[
+        str, typer.Option(metavar="NAME", help="Container image of the switches.", rich_help_panel=_LABS)
+    ] = "",
     out: Out = Path("results"),
 ) -> None:
     """Give a run to another tool, as a file or as a trace: faults, phases, steps, ports, EVs and goodput on one
-    timeline."""
+    timeline. Or give the fabric of a scenario to a lab, as a folder for containerlab."""
+    if to is None and not otlp:
+        raise UsageError("export needs --to perfetto, containerlab, frr or sonic, or --otlp URL")
+    if to in (None, ExportTool.PERFETTO):
+        _refuse_lab_options(set_, shape, image)
+        _export_run(run, to, otlp, file, out)
+    elif otlp:
+        raise UsageError(f"--otlp sends a run; --to {to} writes a fabric")
+    else:
+        assert to is not None
+        _export_lab(run, to, file, out, set_ or [], shape, image)
+
+
+def _refuse_lab_options(set_: list[str] | None, shape: bool, image: str) -> None:
+    given = [name for name, value in (("--set", set_), ("--shape", shape), ("--image", image)) if value]
+    if given:
+        raise UsageError(f"{given[0]} is for labs: --to containerlab, frr or sonic")
+
+
+def _export_run(run: Path, to: ExportTool | None, otlp: str, file: Path | None, out: Path) -> None:
     from mrc_testbed.testbed.checks.judge import judge
     from mrc_testbed.testbed.checks.record import load_record
     from mrc_testbed.testbed.export.otlp import send_trace
@@ -42,8 +97,6 @@ def export(
     from mrc_testbed.testbed.export.timeline import timeline
     from mrc_testbed.testbed.rundir.results import run_folder
 
-    if to is None and not otlp:
-        raise UsageError("export needs --to perfetto, or --otlp URL")
     folder = run_folder(run, out)
     record = load_record(folder)
     course = timeline(record)
@@ -54,6 +107,50 @@ def export(
     for what in course.left_out:
         say(f"note: left out: {what}", err=True)
     warn_of_plugins(folder)
+
+
+def _export_lab(
+    run: Path, to: ExportTool, file: Path | None, out: Path, changes: list[str], shape: bool, image: str
+) -> None:
+    from mrc_testbed.testbed.export.lab.lab import LabTool, lab_of
+
+    scenario = _scenario_of(run, out, changes)
+    lab = lab_of(scenario, LabTool(to.value), shape, image)
+    folder = file or Path(f"{scenario.name}-{to.value}")
+    _write_folder(folder, lab.files)
+    say(folder)
+    for what in lab.lost:
+        say(f"not in it: {what}", err=True)
+
+
+def _scenario_of(run: Path, out: Path, changes: list[str]) -> Scenario:
+    """Of a run, or a scenario file or name: a file or a shipped name comes first."""
+    from mrc_testbed.testbed.checks.record import load_record
+    from mrc_testbed.testbed.consent import run_what_scenarios_name
+    from mrc_testbed.testbed.rundir.results import run_folder
+    from mrc_testbed.testbed.scenario import load_scenario
+
+    if run.is_dir() or str(run) == "latest" or (out / run).is_dir():
+        if changes:
+            raise UsageError("--set changes a scenario, not a run that is over: name the scenario")
+        return load_record(run_folder(run, out)).scenario
+    run_what_scenarios_name()
+    return load_scenario(run, changes)
+
+
+def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    from mrc_testbed.testbed.rundir.files import write_whole
+
+    if str(folder) == "-":
+        raise UsageError("--file -: a lab is a folder, not one file")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if strangers := sorted({each.name for each in folder.iterdir()} - files.keys()):
+            raise UsageError(f"--file {folder}: has other files, {strangers[0]} for one; name a new folder")
+        for name, text in files.items():
+            write_whole(folder / name, text)
+    except OSError as error:
+        raise UsageError(f"--file {folder}: cannot be written: {error.strerror}") from None
 
 
 def _write(target: Path, text: str) -> None:

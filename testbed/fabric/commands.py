@@ -58,6 +58,15 @@ def link_lines(plan: Plan, pids: dict[str, int]) -> Iterator[str]:
 
 def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
     """Devices, neighbours, addresses and routes of one node."""
+    yield from own_lines(plan, node, options)
+    for own, peer in plan.ports[node]:
+        yield from _port_up(plan, own, peer)
+    for route in routes_of(plan, node):
+        yield route_line(route)
+
+
+def own_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
+    """What one node has whatever it is linked to: devices, and the addresses on lo."""
     yield "link set dev lo up"
     if plan.by_usid:
         yield f"link add name {SID_DEVICE} type {options.sid_device}"
@@ -67,10 +76,6 @@ def node_lines(plan: Plan, node: str, options: FabricOptions) -> Iterator[str]:
         yield from _address_lines(plan, host, options)
     elif plan.answers:
         yield f"addr add {switch_address(plan, node)}/128 dev lo nodad"
-    for own, peer in plan.ports[node]:
-        yield from _port_up(plan, own, peer)
-    for route in routes_of(plan, node):
-        yield route_line(route)
 
 
 def switch_address(plan: Plan, switch: str) -> str:

@@ -81,7 +81,7 @@ def runs(tmp_path: Path) -> Path:
         ("run -- --se", [":files"]),
         ("scenarios show quicks", ["quickstart"]),
         ("lesson show 04", ["04-three-round-trips"]),
-        ("export latest --to ", ["perfetto"]),
+        ("export latest --to ", ["perfetto", "containerlab", "frr", "sonic"]),
         ("plan --nic-cable ", ["optics", "dac"]),
         ("completion ", ["bash", "zsh", "fish"]),
         ("--ver", ["--version"]),
