@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from ctypes import CDLL
-from resource import RUSAGE_SELF, getrusage
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -78,19 +78,27 @@ class Growth:
     """What a test leaves to the collector is often a net in cycles, with regions of megabytes. So the collector is
     called after a test that made this process larger by much, and not when its turn comes."""
 
-    MUCH_KB = 64 << 10
+    MUCH = 64 << 20
 
     def __init__(self) -> None:
-        self._most_kb = 0
+        self._kept = resident_bytes()
 
     def pytest_runtest_logfinish(self) -> None:
         """After a test and all its attempts."""
-        most_kb = getrusage(RUSAGE_SELF).ru_maxrss
-        if most_kb > self._most_kb + self.MUCH_KB:
+        if resident_bytes() > self._kept + self.MUCH:
             gc.collect()
             with suppress(AttributeError, OSError):  # where the C library is glibc, which keeps what was freed
                 CDLL(None).malloc_trim(0)
-            self._most_kb = most_kb
+            self._kept = resident_bytes()
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM; 0 where the system does not tell. Source: proc_pid_statm(5)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.hookimpl(tryfirst=True)
