@@ -496,12 +496,12 @@ class Sender(DataSender):
 
     def _forestall(self, now_ns: int) -> None:
         """Ask, if the timer of the packet that waits longest would come before the answer to a later probe, and it is
-        older than the slowest round trip of late. Looks at every packet, once in some T."""
+        so old that the answer says whether it is lost. Looks at every packet, once in some T."""
         timing = self.peer.timing
         answer_ns = timing.answer_ns()
         _, oldest = self.flight.sent_before(0)
         since = now_ns if oldest is None else oldest
-        ask_at = since + max(timing.rto_ns() - answer_ns, timing.slowest_ns)
+        ask_at = since + max(timing.rto_ns() - answer_ns, timing.late_ns())
         self._look_at = ask_at if ask_at > now_ns else now_ns + answer_ns
         if ask_at <= now_ns and not self._tail.asked_since(now_ns - answer_ns):
             self._tail.ask(now_ns)

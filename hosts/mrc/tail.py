@@ -53,10 +53,10 @@ class TailProbe:
         self._last_ns = now_ns
 
     def ask(self, now_ns: int) -> None:
-        """Ask once, before all data. What is missing is lost if it was sent longer ago than the slowest round trip of
-        late and T; what is younger may wait in a queue that grows."""
+        """Ask once, before all data. What is missing is lost if it was late by now; what is younger may wait in a queue
+        that grows."""
         timing = self._peer.timing
-        as_if_ns = now_ns - max(timing.slowest_ns + timing.t_ns - timing.reorder_ns, 0)
+        as_if_ns = now_ns - (timing.late_ns() - timing.reorder_ns)
         self._ask(self._peer.evs.any_path(), Asked(as_if_ns, None), now_ns)
 
     def _ask(self, path: Path, asked: Asked, now_ns: int) -> bool:

@@ -199,6 +199,11 @@ class Timing:
         answer waits behind packets, and probes by a T that is shorter filled ports of 0.1 packets a BDP."""
         return 3 * self.unit_ns if may_send else 2 * self.unit_ns
 
+    def late_ns(self) -> int:
+        """Age of a packet that cannot have waited in a queue alone: T more than the slowest round trip of late, R at
+        the least."""
+        return max(self.slowest_ns + self.t_ns, self.reorder_ns)
+
     def answer_ns(self) -> int:
         """By when a reliability probe that goes before data is answered: at each port both wait for a packet that is
         being sent, and at both ends for a turn."""

@@ -28,6 +28,14 @@ def data_packets(record: RunRecord, host: str, peer: str) -> dict[str, int]:
     return found
 
 
+def test_fig_4_a_dead_link_at_the_start_costs_no_timer(tmp_path: Path) -> None:
+    """A packet goes into the dead link just before its EV is left, at the end of what a QP has to send, and round trips
+    of that burst are slow: only a probe tells that it is lost, and must not ask too early to tell."""
+    changes = ("workload.0.train.steps=1", "faults.0.for=2500ms")
+    moved = {"from 0s to 2s": "from 0s to 1s", "from 2s to 12s": "from 1s to 2s", "timeouts <= 1": "timeouts == 0"}
+    run("fig04", tmp_path, *changes, moved=moved)
+
+
 @pytest.mark.nightly
 def test_fig_10_a_t0_that_both_hosts_share_costs_its_plane_and_comes_back(tmp_path: Path) -> None:
     moved = {
