@@ -21,6 +21,7 @@ from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.help import Commands, HelpGroup
 from mrc_testbed.testbed.commands.hunt import hunt
+from mrc_testbed.testbed.commands.interop import interop
 from mrc_testbed.testbed.commands.machine import clean, doctor
 from mrc_testbed.testbed.commands.map import map_run
 from mrc_testbed.testbed.commands.metrics import metrics
@@ -74,6 +75,7 @@ app.command(epilog=example("run scenarios/quickstart.yaml --seed 3 --set endpoin
 )
 app.command(epilog=example("hunt hunts/training --seeds 1000"), rich_help_panel=_RUNS)(hunt)
 app.command(epilog=example("validate scenarios/*.yaml"), rich_help_panel=_SCENARIOS)(validate)
+app.command(epilog=example("interop mine.json -o mine/matrix.html"), rich_help_panel=_RUNS)(interop)
 app.command(epilog=example("paper --only 9a,14"), rich_help_panel=_RUNS)(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
 scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)

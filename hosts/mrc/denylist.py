@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from mrc_testbed.hosts.control import CommandError, number_in, text_in
-from mrc_testbed.hosts.mrc.endpoint import Endpoint
+from mrc_testbed.hosts.mrc.paths import PathId
 from mrc_testbed.hosts.udp import Address
+
+
+class ObeysDenials(Protocol):
+    """An endpoint, as far as this needs one."""
+
+    def deny(self, peer: int, paths: Sequence[PathId]) -> None:
+        """As mrc_testbed.hosts.mrc.endpoint.Endpoint."""
+
+    def allow(self, peer: int, paths: Sequence[PathId], now_ns: int) -> None:
+        """As mrc_testbed.hosts.mrc.endpoint.Endpoint."""
 
 
 class Denylist:
@@ -15,7 +25,7 @@ class Denylist:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ObeysDenials,
         peers: Mapping[str, int],
         paths: Mapping[int, Sequence[tuple[int, int, Address]]],
     ) -> None:

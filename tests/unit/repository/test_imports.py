@@ -64,6 +64,7 @@ ORDER = (
         "testbed.web",
         "testbed.app",
         "testbed.sweep",
+        "testbed.interop",
     ),
     *(
         "testbed.pytest_plugin",

@@ -46,7 +46,7 @@ COMMANDS = (
         "clean",
     ),
     *("decode", "replay", "report", "metrics", "map", "show", "export", "paper", "scenarios show", "scenarios copy"),
-    *("results rm", "compare", "bounds", "worlds", "plan", "hunt"),
+    *("results rm", "compare", "bounds", "worlds", "plan", "hunt", "interop"),
     *(
         "incident kinds",
         "incident draw",

@@ -102,6 +102,7 @@ COMMANDS = {
     "compare": [("compare results/2*", 0)],
     "bounds": [("bounds results/2*", 3)],
     "worlds": [("worlds nothing", 2)],
+    "interop": [("interop --only 1 -o m/matrix.html", 0)],
     "results": [("results", 0)],
     "results rm": [("results rm --older-than 7d", 0)],
     "incident kinds": [("incident kinds", 0)],

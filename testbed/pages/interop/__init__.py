@@ -1,0 +1,1 @@
+"""The page of endpoints that were judged: matrix.html."""
