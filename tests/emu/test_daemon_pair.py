@@ -103,6 +103,15 @@ class Host:
     def seen(self, event: str) -> list[dict]:
         return [message for message in self.events if message["event"] == event]
 
+    def wait_for(self, event: str, count: int = 1, seconds: float = 20) -> None:
+        """Read until `count` of an event have come in all. No other can be waited for once a QP is in error: snapshots
+        come on, and a test that reads on would wait for its time limit."""
+        deadline = time.monotonic() + seconds
+        while len(self.seen(event)) < count:
+            assert event == "qp_error" or not self.seen("qp_error"), self.seen("qp_error")
+            assert time.monotonic() < deadline, f"{len(self.seen(event))} of {count} {event} in {seconds:.0f} s"
+            self.read()
+
     def end(self) -> None:
         self.control.close()
         try:
@@ -266,8 +275,7 @@ def test_the_loss_of_a_plane_costs_no_byte(pair):
     pair.train(steps, size)
     pair.start()
     first = pair.hosts[0]
-    while len(first.seen("step")) < 3:
-        first.read()
+    first.wait_for("step", 3)
     first.ip("link", "set", "eth1", "down")
     pair.finish(60)
     for host in pair.hosts:
@@ -328,10 +336,7 @@ def test_a_silent_path_is_named_when_the_time_of_the_warm_up_is_over(pair):
 
 def test_snapshots_come_five_a_second(pair):
     host = pair.hosts[0]
-    deadline = time.monotonic() + 5
-    while len(host.seen("snapshot")) < 6:
-        assert time.monotonic() < deadline
-        host.read()
+    host.wait_for("snapshot", 6, seconds=5)
     first, *_, last = (snapshot["t_ns"] for snapshot in host.seen("snapshot")[:6])
     assert 0.95e9 < last - first < 1.2e9
 

@@ -174,8 +174,7 @@ def test_a_silent_network_is_a_stall_and_the_job_lives(pair):
         host.ask("load", rank=host.number, data_seed=7, program=planned.programs[host.number])
     pair.start()
     first = pair.hosts[0]
-    while len(first.seen("step")) < 2:
-        first.read()
+    first.wait_for("step", 2)
     swallow(first, True)
     cut_ns = time.monotonic_ns()
     time.sleep(1.0)
@@ -219,11 +218,9 @@ def test_a_peer_that_dies_ends_the_qps_with_the_kernels_words(pair):
         host.ask("load", rank=host.number, data_seed=7, program=planned.programs[host.number])
     pair.start()
     first, second = pair.hosts
-    while not first.seen("step"):
-        first.read()
+    first.wait_for("step")
     second.process.send_signal(signal.SIGKILL)
-    while not first.seen("qp_error"):
-        first.read()
+    first.wait_for("qp_error")
     error = first.seen("qp_error")[0]
     assert error["peer"] == "h1"
     assert error["reason"] in {os.strerror(errno.ECONNRESET), os.strerror(errno.EPIPE), "closed by the peer"}

@@ -92,20 +92,17 @@ def test_a_qp_dies_of_a_cut_that_outlasts_its_retries_and_lives_through_one_that
     for host in cabled.hosts:
         host.ask("load", rank=host.number, data_seed=7, program=planned.programs[host.number])
     cabled.start()
-    while len(first.seen("step")) < 3:
-        first.read()
+    first.wait_for("step", 3)
     carrier(first, up=False)
     time.sleep(0.25)
     carrier(first, up=True)
     healed = len(first.seen("step"))
-    while len(first.seen("step")) < healed + 5:
-        first.read()
+    first.wait_for("step", healed + 5)
     assert not first.seen("qp_error")
     assert max(stall["end_ns"] - stall["begin_ns"] for stall in first.seen("stall")) > 200_000_000
     carrier(first, up=False)
     began_ns = time.monotonic_ns()
-    while not first.seen("qp_error"):
-        first.read()
+    first.wait_for("qp_error")
     (error, *_) = first.seen("qp_error")
     assert error["reason"] == "retries exceeded"
     # Four timeouts after the last acknowledgement; how much later depends on the machine alone.
