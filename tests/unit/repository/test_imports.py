@@ -42,6 +42,7 @@ ORDER = (
         "testbed.wireview",
         "testbed.workloads",
         "testbed.expect",
+        "testbed.interchange",
         "testbed.switching",
         "testbed.switchview",
         "testbed.mapper",

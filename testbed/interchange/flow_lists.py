@@ -1,0 +1,114 @@
+"""Lists of flows: our own CSV `start_s,src,dst,bytes[,name]`, and the lines of HPCC's generator (`traffic_gen.py`): a
+count, then `src dst priority port bytes start_s`, which begin at 2 s."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from mrc_testbed.testbed.interchange.found import MOST_FLOWS, PS_PER_S, FlowLine, Found, LeftOut
+from mrc_testbed.testbed.interchange.text import FilePlace, lines_of, shown
+from mrc_testbed.testbed.workloads.graph import MAX_BYTES, MAX_RANKS
+
+KIND = "flows"
+COLUMNS = ("start_s", "src", "dst", "bytes")
+_NAMES = "name"
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,18})?([eE]-?[0-9]{1,2})?", re.ASCII)
+_NODE = re.compile(r"h?([0-9]{1,9})", re.ASCII)
+_HPCC_WORDS = 6
+
+
+def read_flows(file: Path) -> Found:
+    """A list of flows of either form. Raises FormatError."""
+    place, losses = FilePlace(file), LeftOut()
+    lines = (line for line in lines_of(place) if line and not line.startswith("#"))
+    header = next(lines, "")
+    if not header:
+        raise place.wrong(f"is empty; the first line must be {','.join(COLUMNS)}, or the number of flows")
+    flows = list(_hpcc(place, header, lines, losses) if header.isdecimal() else _csv(place, header, lines, losses))
+    if not flows:
+        raise place.wrong("has no flows")
+    flows.sort(key=lambda flow: flow.start_ps)
+    nodes = 1 + max(max(flow.src, flow.dst) for flow in flows)
+    return Found(KIND, nodes, tuple(flows), lost=losses.lines())
+
+
+def _csv(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -> Iterator[FlowLine]:
+    columns = [word.strip() for word in header.split(",")]
+    known = (*COLUMNS, _NAMES)
+    if wrong := next((one for one in columns if one not in known or columns.count(one) > 1), None):
+        raise place.wrong(f"{shown(wrong)} is no column, or is there twice; the columns are {','.join(known)}")
+    if missing := next((one for one in COLUMNS if one not in columns), None):
+        raise place.wrong(f"the column {missing} is missing; write {','.join(COLUMNS)}")
+    places = [columns.index(one) for one in COLUMNS]
+    for line in lines:
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(columns):
+            raise place.wrong(f"has {len(cells)} cells, and the first line names {len(columns)} columns")
+        if _NAMES in columns and cells[columns.index(_NAMES)]:
+            losses.note("name of a flow")
+        yield _flow(place, [cells[one] for one in places])
+
+
+def _hpcc(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -> Iterator[FlowLine]:
+    count = place.whole(header, "the number of flows", MOST_FLOWS, 1)
+    found: list[FlowLine] = []
+    for line in lines:
+        words = line.split()
+        if len(words) != _HPCC_WORDS:
+            raise place.wrong(f"has {len(words)} words; must be `src dst priority port bytes start_s`")
+        src, dst, _, _, size, start = words
+        found.append(_flow(place, [start, src, dst, size]))
+        losses.note("priority and port of a flow: all flows are alike here")
+        if len(found) > count:
+            raise place.wrong(f"the first line says {count} flows, and here is one more")
+    if len(found) < count:
+        raise place.wrong(f"the first line says {count} flows, and the file has {len(found)}")
+    first = min(flow.start_ps for flow in found)
+    if first:
+        losses.note(f"begin of {first / PS_PER_S:g} s before the first flow: all begin that much sooner")
+    yield from (flow._replace(start_ps=flow.start_ps - first) for flow in found)
+
+
+def _flow(place: FilePlace, cells: Sequence[str]) -> FlowLine:
+    start, src, dst, size = cells
+    flow = FlowLine(
+        _start_ps(place, start),
+        _node(place, src, "src"),
+        _node(place, dst, "dst"),
+        place.whole(size, "bytes", MAX_BYTES, 1),
+    )
+    if flow.src == flow.dst:
+        raise place.wrong(f"node {flow.src} sends to itself")
+    return flow
+
+
+def _start_ps(place: FilePlace, text: str) -> int:
+    if not _SECONDS.fullmatch(text):
+        raise place.wrong(f"start_s is {shown(text)}, and must be a number of seconds, without a unit")
+    return int(Decimal(text) * PS_PER_S)
+
+
+def _node(place: FilePlace, text: str, what: str) -> int:
+    found = _NODE.fullmatch(text)
+    if not found:
+        raise place.wrong(f"{what} is {shown(text)}, and must be the number of a node, or a host such as h3")
+    return place.whole(found[1], what, MAX_RANKS - 1)
+
+
+def flow_lines(flows: Sequence[FlowLine], name: Callable[[int], str]) -> Iterator[str]:
+    """The lines of our own CSV, without line ends. `name`: of a node."""
+    yield ",".join(COLUMNS)
+    for flow in flows:
+        seconds = f"{flow.start_ps // PS_PER_S}.{flow.start_ps % PS_PER_S:012d}".rstrip("0").rstrip(".")
+        yield f"{seconds},{name(flow.src)},{name(flow.dst)},{flow.bytes}"
+
+
+def htsim_lines(flows: Sequence[FlowLine], nodes: int) -> Iterator[str]:
+    """The lines of a connection matrix of htsim with the same flows, without line ends."""
+    yield f"Nodes {nodes}"
+    yield f"Connections {len(flows)}"
+    for number, flow in enumerate(flows, 1):
+        yield f"{flow.src}->{flow.dst} id {number} start {flow.start_ps} size {flow.bytes}"

@@ -1,0 +1,68 @@
+"""Which host each node of a file becomes, and a fabric that has room for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.interchange.found import Found
+from mrc_testbed.topos.names import parse_host
+
+SAME, USED = "same", "used"
+MOST_HOSTS = 1024
+"""Of a fabric that is written for a file; with more nodes, only those that do anything get a host."""
+_PAIR = re.compile(r"([0-9]{1,9})=(h[0-9]{1,6})", re.ASCII)
+_RACKS = ((8, 4), (64, 8), (256, 16), (MOST_HOSTS, 32))
+"""The most hosts of a fabric, and then the hosts of each T0."""
+_USUAL_HOSTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class HostLayout:
+    """`host_of`: the number of each node's host. `lost`: what that changes, a sentence each."""
+
+    host_of: Mapping[int, int]
+    lost: tuple[str, ...] = ()
+
+    @property
+    def fabric(self) -> str:
+        """The keys of a fabric in which T0s have as many links up as down."""
+        hosts = max([*self.host_of.values(), _USUAL_HOSTS - 1]) + 1
+        rack = next(rack for most, rack in _RACKS if hosts <= most)
+        return f"planes: 4, t0_groups: {-(-hosts // rack)}, t1: {rack}, hosts_per_t0: {rack}"
+
+
+def layout_of(found: Found, hosts: str) -> HostLayout:
+    """`hosts`: `same` (node 3 is h3), `used` (those that do anything are h0, h1, ...), a mapping such as
+    `103=h0,34=h4`, or empty for what fits. Raises UsageError."""
+    if hosts not in ("", SAME, USED):
+        return HostLayout(_given(found, hosts))
+    fits = found.nodes <= MOST_HOSTS
+    if hosts == SAME and not fits:
+        raise UsageError(f"--hosts same: {found.nodes} nodes are more than {MOST_HOSTS} hosts; choose used")
+    if hosts == SAME or (not hosts and fits):
+        return HostLayout({node: node for node in found.used})
+    used = found.used
+    if len(used) > MOST_HOSTS:
+        raise UsageError(f"{len(used)} nodes take part; at most {MOST_HOSTS} hosts are laid out")
+    told = f"places of {found.nodes} nodes: {len(used)} take part, and become h0 to h{len(used) - 1} in their order"
+    return HostLayout({node: number for number, node in enumerate(used)}, (told,))
+
+
+def _given(found: Found, hosts: str) -> dict[int, int]:
+    host_of: dict[int, int] = {}
+    for word in hosts.split(","):
+        pair = _PAIR.fullmatch(word.strip())
+        host = parse_host(pair[2]) if pair else None
+        if pair is None or host is None:
+            raise UsageError(f"--hosts: {word!r} must be same, used, or pairs such as 103=h0,34=h4")
+        if int(pair[1]) in host_of or host in host_of.values():
+            raise UsageError(f"--hosts: {word}: the node or the host is there twice")
+        if host >= MOST_HOSTS:
+            raise UsageError(f"--hosts: {pair[2]} is beyond h{MOST_HOSTS - 1}")
+        host_of[int(pair[1])] = host
+    if missing := next((node for node in found.used if node not in host_of), None):
+        raise UsageError(f"--hosts: node {missing} takes part and has no host")
+    return host_of
