@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 MAX_NODES = 500_000
@@ -58,10 +58,11 @@ class GraphNode(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The operations of ranks 0 to `ranks` - 1, in the order of the file."""
+    """The operations of ranks 0 to `ranks` - 1, in the order of the file. `word`: how it counts their places."""
 
     ranks: int
     nodes: tuple[GraphNode, ...]
+    word: str = "line"
 
     @cached_property
     def ordered(self) -> Ordered:
@@ -185,7 +186,7 @@ def matched(graph: Graph) -> dict[int, int]:
         for send, recv in zip(given, taken, strict=True):
             if graph.nodes[send].amount != graph.nodes[recv].amount:
                 why = f"the recv of {graph.nodes[recv].amount} bytes meets a send of {graph.nodes[send].amount}"
-                raise GraphError(graph.nodes[recv].line, f"{why} in line {graph.nodes[send].line}")
+                raise GraphError(graph.nodes[recv].line, f"{why} in {graph.word} {graph.nodes[send].line}")
             found[recv] = send
     return found
 
@@ -208,15 +209,24 @@ class Ordered(NamedTuple):
 
 def _in_order(graph: Graph) -> Ordered:
     send_of = matched(graph)
+    needs = [
+        (*node.after, send_of[place]) if place in send_of else node.after for place, node in enumerate(graph.nodes)
+    ]
+    order, lacking = possible_order(needs)
+    if len(order) < len(graph.nodes):
+        raise _circle(graph, needs, lacking)
+    return Ordered(order, send_of, _streams(graph, order))
+
+
+def possible_order(needs: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
+    """The numbers of `needs`, each behind all that it needs and else by size; those in circles, and behind them, are
+    left out. And how many of its needs each one still lacks then."""
     followers: dict[int, list[int]] = defaultdict(list)
-    lacking = [0] * len(graph.nodes)
-    for place, node in enumerate(graph.nodes):
-        needed = (*node.after, send_of[place]) if place in send_of else node.after
-        lacking[place] = len(needed)
+    for number, needed in enumerate(needs):
         for one in needed:
-            followers[one].append(place)
-    ready = [place for place, count in enumerate(lacking) if not count]
-    heapify(ready)
+            followers[one].append(number)
+    lacking = [len(needed) for needed in needs]
+    ready = [number for number, count in enumerate(lacking) if not count]  # in order, so it is a heap
     order: list[int] = []
     while ready:
         order.append(heappop(ready))
@@ -224,23 +234,19 @@ def _in_order(graph: Graph) -> Ordered:
             lacking[one] -= 1
             if not lacking[one]:
                 heappush(ready, one)
-    if len(order) < len(graph.nodes):
-        raise _circle(graph, send_of, lacking)
-    return Ordered(order, send_of, _streams(graph, order))
+    return order, lacking
 
 
-def _circle(graph: Graph, send_of: dict[int, int], lacking: list[int]) -> GraphError:
+def _circle(graph: Graph, needs: Sequence[Collection[int]], lacking: list[int]) -> GraphError:
     """Names operations that wait for each other."""
     place = next(place for place, count in enumerate(lacking) if count)
     seen: dict[int, int] = {}
     while place not in seen:
         seen[place] = len(seen)
-        node = graph.nodes[place]
-        needed = (*node.after, send_of[place]) if place in send_of else node.after
-        place = next(one for one in needed if lacking[one])
-    lines = sorted(graph.nodes[one].line for one, number in seen.items() if number >= seen[place])
+        place = next(one for one in needs[place] if lacking[one])
+    lines = sorted({graph.nodes[one].line for one, number in seen.items() if number >= seen[place]})
     shown = ", ".join(map(str, lines[:8])) + (", ..." if len(lines) > 8 else "")
-    return GraphError(lines[0], f"the operations of lines {shown} wait for each other")
+    return GraphError(lines[0], f"the operations of {graph.word}s {shown} wait for each other")
 
 
 def _streams(graph: Graph, order: Sequence[int]) -> dict[int, int]:

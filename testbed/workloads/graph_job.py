@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from mrc_testbed.hosts.blocks import PERIOD
@@ -39,9 +39,10 @@ class _Message(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphJob(StepJob):
-    """`graph` has as many ranks as the job has hosts."""
+    """`graph` has as many ranks as the job has hosts; its computations take `stretch` times as long."""
 
     graph: Graph = Graph(0, ())  # noqa: RUF009, it cannot change
+    stretch: float = 1.0
 
     @property
     def _ordered(self) -> Ordered:
@@ -137,7 +138,7 @@ class GraphJob(StepJob):
     def _of_node(self, place: int, step: int) -> list[JsonOperation]:
         node = self.graph.nodes[place]
         if node.kind == COMPUTE:
-            return [["compute", node.amount]] if node.amount else []
+            return [["compute", self._ns(node)]] if node.amount else []
         messages, order = self._messages[0], self._ordered
         qp, tag, offset = messages[place if node.kind == SEND else order.send_of[place]]
         if node.kind == SEND:
@@ -147,6 +148,9 @@ class GraphJob(StepJob):
         sender = [self.first_rank + node.peer]
         check = [["check", qp, offset, node.amount, step, offset, sender]] if node.amount else []
         return [["take", qp, step, tag], *check]
+
+    def _ns(self, node: GraphNode) -> int:
+        return round(node.amount * self.stretch)
 
     @cached_property
     def _ends_matter(self) -> frozenset[int]:
@@ -165,6 +169,15 @@ class GraphJob(StepJob):
     def step_ns(self, shape: Shape) -> int:
         """Clean duration of a step: each host's ports send, and take in, one message after another, in the order of
         the graph."""
+        if shape not in self._clean_ns:
+            self._clean_ns[shape] = self._reckoned_ns(shape)
+        return self._clean_ns[shape]
+
+    @cached_property
+    def _clean_ns(self) -> dict[Shape, int]:
+        return {}
+
+    def _reckoned_ns(self, shape: Shape) -> int:
         ends: list[float] = [0.0] * len(self.graph.nodes)
         sending, taking = [0.0] * self.graph.ranks, [0.0] * self.graph.ranks
         arrivals: dict[int, float] = {}
@@ -172,7 +185,7 @@ class GraphJob(StepJob):
             node = self.graph.nodes[place]
             ready = max((ends[one] for one in self._needed(place)), default=0.0)
             if node.kind == COMPUTE:
-                ends[place] = ready + node.amount
+                ends[place] = ready + self._ns(node)
             elif node.kind == SEND:
                 busy = wire_ns(shape, node.amount)
                 begin = max(ready, sending[node.rank])
@@ -237,3 +250,11 @@ class _Chains:
     def _new(self) -> list[int]:
         self.chains.append([])
         return self.chains[-1]
+
+
+@lru_cache(maxsize=8)
+def graph_job(
+    hosts: tuple[int, ...], steps: int, warm_up: int, first_rank: int, graph: Graph, stretch: float
+) -> GraphJob:
+    """The job of a graph: the same one for the same terms, since it is asked for often and takes long to lay out."""
+    return GraphJob(hosts, steps, (), warm_up, (), first_rank, graph, stretch)

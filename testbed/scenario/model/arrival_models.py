@@ -55,6 +55,11 @@ def _stretch(value: object) -> float:
 
 
 File = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]
+"""A data file beside the scenario."""
+Stretch = Annotated[
+    float, PlainValidator(_stretch), WithJsonSchema({"type": "number", "minimum": 1e-9, "maximum": 1e9})
+]
+"""What the times of a data file are multiplied by."""
 _SIZES = {"type": "object", "propertyNames": {"pattern": f"^{NAME_PATTERN}$"}, "minProperties": 1}
 Bins = Annotated[tuple[tuple[str, int], ...], PlainValidator(_bins), WithJsonSchema(_SIZES)]
 
@@ -104,9 +109,7 @@ class TraceEntry(Arriving):
     kind: ClassVar[str] = "trace"
 
     file: File = Field(description="CSV with the columns start_s,src,dst,bytes[,name]", examples=["flows.csv"])
-    stretch: Annotated[
-        float, PlainValidator(_stretch), WithJsonSchema({"type": "number", "minimum": 1e-9, "maximum": 1e9})
-    ] = Field(default=1.0, description="times of the file are multiplied by it", examples=[4000])
+    stretch: Stretch = Field(default=1.0, description="times of the file are multiplied by it", examples=[4000])
     _rows: tuple[TraceRow, ...] = PrivateAttr(default=())
     _data: DataFile | None = PrivateAttr(default=None)
 

@@ -360,7 +360,8 @@ class Scenario(Model):
     @property
     def data_files(self) -> Mapping[str, DataFile]:
         """The data files that its workload reads, by the names of their copies."""
-        found = (item.trace.data for item in self.workload if item.trace)
+        entries = (entry for item in self.workload for entry in (item.trace, item.graph) if entry)
+        found = (entry.data for entry in entries)
         return {data.copy_name: data for data in found}
 
     @property

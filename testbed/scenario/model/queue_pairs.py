@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrc_testbed.testbed.scenario.model.flow_models import Latency
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.presets import QPS as PRESET_QPS
 from mrc_testbed.testbed.scenario.model.presets import preset_of
 from mrc_testbed.testbed.scenario.model.programs import Programs
@@ -12,15 +13,15 @@ from mrc_testbed.testbed.scenario.text.fields import MAX_QPS
 from mrc_testbed.testbed.transports import registry
 
 QPS = "qps"
-_WITH_ONE = (Latency.kind, Programs.kind)
+_WITH_ONE = (Latency.kind, GraphEntry.kind, Programs.kind)
 
 
 def spread_qps(data: Any) -> None:
     """Writes the number of QPs, where it is a possible one, into each flow and collective of raw data, in place.
 
     `latency` keeps its one: it sends a message at a time. Programs have one to each peer, which keeps their packets in
-    order. Over TCP `tcp.connections` takes their place. Those of the preset of `endpoint` hold where an entry
-    writes none.
+    order; a graph has as many as its messages need. Over TCP `tcp.connections` takes their place. Those of the preset
+    of `endpoint` hold where an entry writes none.
     """
     qps, workload = _qps(data), data.get("workload")
     of_preset = qps is None

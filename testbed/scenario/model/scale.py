@@ -23,6 +23,7 @@ from mrc_testbed.testbed.scenario.faults import Occurrence
 from mrc_testbed.testbed.scenario.model.arrival_models import TraceEntry
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.expectations import LinesOfCells
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.text.fields import FaultBegin, Model, refuse
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, Quantity
 from mrc_testbed.testbed.transports.roce import RoceSettings
@@ -131,7 +132,7 @@ def _own(model: Model, speed: int) -> dict[str, Any]:
     match model:
         case RoceSettings():
             return {"timeout": _shorter(model.timeout, speed)}
-        case TraceEntry():
+        case TraceEntry() | GraphEntry():
             return {"stretch": model.stretch / speed}
         case EndpointSettings() if model.keeps_timeout:
             return {"timeout_ns": model.timeout_ns}

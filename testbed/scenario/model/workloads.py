@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS, TraceEntry
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob, named_jobs
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.step_models import (
@@ -29,7 +30,13 @@ from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.shape import Shape
 
-WORKLOAD_KINDS: Mapping[str, type[Model]] = {**STEP_KINDS, Programs.kind: Programs, **FLOW_KINDS, **ARRIVAL_KINDS}
+WORKLOAD_KINDS: Mapping[str, type[Model]] = {
+    **STEP_KINDS,
+    GraphEntry.kind: GraphEntry,
+    Programs.kind: Programs,
+    **FLOW_KINDS,
+    **ARRIVAL_KINDS,
+}
 """The kinds by their key."""
 
 
@@ -57,6 +64,9 @@ class WorkloadItem(OneKey):
         default=None,
         description="micro-batches go through all hosts",
         examples=["{size: 256KiB, micro_batches: 4, iterations: 20}"],
+    )
+    graph: GraphEntry | None = Field(
+        default=None, description="what each rank computes, sends and waits for", examples=["{file: step.jsonl}"]
     )
     programs: Programs | None = Field(
         default=None, description="programs of your own, one a host", examples=["{command: python3 train.py}"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from mrc_testbed.hosts.operations import PARAMETERS, TOGETHER, ProgramError, read_operations, require
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.step_models import PlacedExchange, StepEntry
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -29,7 +30,7 @@ def broken_step_rules(
     """All violations in the readable entries."""
     for index, entry in entries.items():
         where = ("workload", index, entry.kind)
-        wrong = [*_hosts(entry, plan, where), *_axes(entry, plan, where)]
+        wrong = [*_hosts(entry, plan, where), *_ranks(entry, plan, where), *_axes(entry, plan, where)]
         for placed in entry.placed():
             wrong += _exchange(entry, placed, plan, where)
         if not wrong:
@@ -47,6 +48,12 @@ def _hosts(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
             yield Mistake((*where, "hosts", index), f"duplicate host {name}")
     if len(entry.host_names(plan.shape)) < 2 and not isinstance(entry, Programs):
         yield Mistake(where, "needs at least 2 hosts, and the fabric has 1")
+
+
+def _ranks(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
+    if isinstance(entry, GraphEntry) and entry.ranks != (hosts := len(entry.host_names(plan.shape))):
+        place = (*where, "hosts") if entry.hosts else (*where, "file")
+        yield Mistake(place, f"{entry.file} has {entry.ranks} ranks, and there are {hosts} hosts for them")
 
 
 def _axes(entry: StepEntry, plan: Plan, where: KeyPath) -> Iterator[Mistake]:
