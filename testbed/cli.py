@@ -21,6 +21,7 @@ from mrc_testbed.testbed.commands.export import export
 from mrc_testbed.testbed.commands.fabric import attach, execute, shell, topo_show
 from mrc_testbed.testbed.commands.help import Commands, HelpGroup
 from mrc_testbed.testbed.commands.hunt import hunt
+from mrc_testbed.testbed.commands.import_file import import_file
 from mrc_testbed.testbed.commands.interop import interop
 from mrc_testbed.testbed.commands.machine import clean, doctor
 from mrc_testbed.testbed.commands.map import map_run
@@ -80,6 +81,7 @@ app.command(epilog=example("paper --only 9a,14"), rich_help_panel=_RUNS)(paper)
 scenarios_app.callback(epilog=example("scenarios"))(list_shipped)
 scenarios_app.command("show", epilog=example("scenarios show paper/fig14"))(show)
 scenarios_app.command("copy", epilog=example("scenarios copy quickstart my.yaml"))(copy)
+app.command("import", epilog=example("import incast.cm -o incast.yaml"), rich_help_panel=_SCENARIOS)(import_file)
 app.command(epilog=example("schema > scenario.schema.json"), rich_help_panel=_SCENARIOS)(schema)
 app.command(
     epilog=example("completion bash > ~/.local/share/bash-completion/completions/mrc-testbed"), rich_help_panel=_MACHINE

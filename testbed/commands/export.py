@@ -1,4 +1,4 @@
-"""`mrc-testbed export`: a run for other tools, the fabric of a scenario for labs."""
+"""`mrc-testbed export`: a run for other tools, the flows of a scenario for simulators, its fabric for labs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 
 class ExportTool(StrEnum):
-    """What a run, or the fabric of a scenario, can be exported to."""
+    """What a run, or the flows or the fabric of a scenario, can be exported to."""
 
     PERFETTO = "perfetto"
     CONTAINERLAB = "containerlab"
     FRR = "frr"
     SONIC = "sonic"
+    HTSIM = "htsim"
+    FLOWS = "flows"
 
 
 _LABS = "Labs: the fabric of a scenario"
@@ -42,7 +44,7 @@ def export(
         ExportTool | None,
         typer.Option(
             help="perfetto: one timeline for ui.perfetto.dev. containerlab, frr, sonic: a folder with the fabric as a "
-            "lab, whose switches are that.",
+            "lab, whose switches are that. htsim, flows: the flows, for simulators.",
             show_default=False,
         ),
     ] = None,
@@ -70,14 +72,17 @@ def export(
     out: Out = Path("results"),
 ) -> None:
     """Give a run to another tool, as a file or as a trace: faults, phases, steps, ports, EVs and goodput on one
-    timeline. Or give the fabric of a scenario to a lab, as a folder for containerlab."""
+    timeline. Or give the fabric of a scenario to a lab, as a folder for containerlab, or its flows to a simulator."""
     if to is None and not otlp:
-        raise UsageError("export needs --to perfetto, containerlab, frr or sonic, or --otlp URL")
+        raise UsageError(f"export needs --to {', '.join(ExportTool)}, or --otlp URL")
     if to in (None, ExportTool.PERFETTO):
         _refuse_lab_options(set_, shape, image)
         _export_run(run, to, otlp, file, out)
     elif otlp:
-        raise UsageError(f"--otlp sends a run; --to {to} writes a fabric")
+        raise UsageError(f"--otlp sends a run; --to {to} writes what a scenario has")
+    elif to in (ExportTool.HTSIM, ExportTool.FLOWS):
+        _refuse_lab_options(None, shape, image)
+        _export_flows(run, to, file, out, set_ or [])
     else:
         assert to is not None
         _export_lab(run, to, file, out, set_ or [], shape, image)
@@ -121,6 +126,16 @@ def _export_lab(
     say(folder)
     for what in lab.lost:
         say(f"not in it: {what}", err=True)
+
+
+def _export_flows(run: Path, to: ExportTool, file: Path | None, out: Path, changes: list[str]) -> None:
+    from mrc_testbed.testbed.export.flows import SUFFIXES, exported_flows
+
+    scenario = _scenario_of(run, out, changes)
+    flows = exported_flows(scenario, to.value)
+    _write(file or Path(f"{scenario.name}{SUFFIXES[to.value]}"), "".join(f"{line}\n" for line in flows.lines))
+    for line in flows.lost:
+        say(f"not in it: {line}", err=True)
 
 
 def _scenario_of(run: Path, out: Path, changes: list[str]) -> Scenario:

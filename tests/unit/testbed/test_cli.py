@@ -35,6 +35,7 @@ COMMANDS = (
     *(
         "run",
         "validate",
+        "import",
         "schema",
         "completion",
         "doctor",

@@ -83,6 +83,7 @@ COMMANDS = {
     "scenarios": [],  # reads every shipped scenario, which takes seconds
     "scenarios show": [("scenarios show quickstart", 0)],
     "scenarios copy": [("scenarios copy quickstart mine.yaml", 0)],
+    "import": [("import t.yaml --from flows -o imported.yaml", 2)],
     "schema": [("schema t.yaml", 0)],
     "completion": [("completion bash", 0), ("completion bash -- run t", 0)],
     "doctor": [],  # a test of its own
