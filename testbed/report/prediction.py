@@ -121,4 +121,4 @@ def _formula(part: StepAction, axes: dict[str, int], hosts: int) -> str:
 
 
 def _row(name: str, value: str, formula: str) -> str:
-    return f"{name:{_COLUMN}}{value:{_COLUMN}}{formula}"
+    return f"{name:{_COLUMN - 1}} {value:{_COLUMN}}{formula}"

@@ -18,12 +18,14 @@ from mrc_testbed.testbed.workloads.collective import Collective, Group, Terms
 from mrc_testbed.testbed.workloads.fairness import links_ns, pair_of
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.testbed.workloads.pipeline import Pipeline
-from mrc_testbed.testbed.workloads.ring import Ring
+from mrc_testbed.testbed.workloads.ring import AllGather, ReduceScatter, Ring
 from mrc_testbed.testbed.workloads.sendrecv import SendRecv
 from mrc_testbed.topos.bundles import Pair
 from mrc_testbed.topos.shape import Shape
 
-COLLECTIVES: Mapping[str, type[Collective]] = {one.kind: one for one in (Ring, SendRecv, AllToAll, Pipeline)}
+COLLECTIVES: Mapping[str, type[Collective]] = {
+    one.kind: one for one in (Ring, ReduceScatter, AllGather, SendRecv, AllToAll, Pipeline)
+}
 """The kinds by their key."""
 ALL = ""
 """The axis of all ranks."""

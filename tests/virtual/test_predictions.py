@@ -81,6 +81,7 @@ def test_a_message_and_its_answer_take_as_long_as_predicted(tmp_path: Path, size
 PARTS = [
     ("{compute: 50ms}, {allreduce: {size: 4MiB}}", 4),
     ("{all-to-all: {size: 2MiB, over: far}}", 4),
+    ("{reduce-scatter: {size: 4MiB}}, {all-gather: {size: 4MiB}}", 4),
     ("{sendrecv: {size: 1MiB}}, {allreduce: {size: 1MiB, over: far}}", 4),
     ("{pipeline: {size: 256KiB, micro_batches: 4, compute: 20ms}}", 1),  # steps in a row overlap
 ]
@@ -104,6 +105,7 @@ LATE = [  # where the last acknowledgement is a part that is seen
     ("[h0, h2]", "{pipeline: {size: 64KiB, micro_batches: 4, compute: 20ms}}", 1),
     ("[h0, h2, h1, h3]", "{pipeline: {size: 64KiB, micro_batches: 4, compute: 20ms}}", 1),
     ("[h0, h2, h1, h3]", "{all-to-all: {size: 64KiB}}", 4),
+    ("[h0, h2, h1, h3]", "{all-gather: {size: 64KiB}}", 4),
 ]
 
 

@@ -115,6 +115,12 @@ class StepItem(OneKey):
         default=None, description="computation", examples=["100ms"]
     )
     allreduce: OverAxis | None = Field(default=None, description="ring all-reduce", examples=["{size: 4MiB}"])
+    reduce_scatter: OverAxis | None = Field(
+        default=None, alias="reduce-scatter", description="first half of an allreduce", examples=["{size: 4MiB}"]
+    )
+    all_gather: OverAxis | None = Field(
+        default=None, alias="all-gather", description="second half of an allreduce", examples=["{size: 4MiB}"]
+    )
     sendrecv: OverAxis | None = Field(
         default=None, description="each rank sends to the next", examples=["{size: 64KiB}"]
     )
@@ -349,6 +355,18 @@ class AllreduceEntry(Alone):
     kind: ClassVar[str] = "allreduce"
 
 
+class ReduceScatterEntry(Alone):
+    """Ring reduce-scatter by itself."""
+
+    kind: ClassVar[str] = "reduce-scatter"
+
+
+class AllGatherEntry(Alone):
+    """Ring all-gather by itself."""
+
+    kind: ClassVar[str] = "all-gather"
+
+
 class SendRecvEntry(Alone):
     """Send and receive by itself."""
 
@@ -368,6 +386,10 @@ class PipelineEntry(Alone, Staged):
 
 
 STEP_KINDS: dict[str, type[StepEntry]] = {
-    model.kind: model for model in (Train, AllreduceEntry, SendRecvEntry, AllToAllEntry, PipelineEntry)
+    model.kind: model
+    for model in (
+        *(Train, AllreduceEntry, ReduceScatterEntry, AllGatherEntry),
+        *(SendRecvEntry, AllToAllEntry, PipelineEntry),
+    )
 }
 """The kinds by their key."""

@@ -15,9 +15,11 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob, named_jobs
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.step_models import (
     STEP_KINDS,
+    AllGatherEntry,
     AllreduceEntry,
     AllToAllEntry,
     PipelineEntry,
+    ReduceScatterEntry,
     SendRecvEntry,
     StepEntry,
     Train,
@@ -50,6 +52,18 @@ class WorkloadItem(OneKey):
     )
     allreduce: AllreduceEntry | None = Field(
         default=None, description="ring all-reduce by itself", examples=["{size: 4MiB, iterations: 20}"]
+    )
+    reduce_scatter: ReduceScatterEntry | None = Field(
+        default=None,
+        alias="reduce-scatter",
+        description="first half of an allreduce by itself",
+        examples=["{size: 4MiB, iterations: 20}"],
+    )
+    all_gather: AllGatherEntry | None = Field(
+        default=None,
+        alias="all-gather",
+        description="second half of an allreduce by itself",
+        examples=["{size: 4MiB, iterations: 20}"],
     )
     sendrecv: SendRecvEntry | None = Field(
         default=None, description="each host sends to the next", examples=["{size: 4MiB, iterations: 20}"]

@@ -115,7 +115,7 @@ def test_a_training_job_has_no_flows_and_the_other_way_round() -> None:
         ("permutation: 3", "workload.0.permutation: must be a mapping of keys"),
         ("permuation: {for: 4s}", "unknown key 'permuation'; did you mean 'permutation'?"),  # codespell:ignore
         ("{write: {from: h0, to: h1, for: 4s}, permutation: {for: 4s}}", "has two kinds, write and permutation; write"),
-        ("{}", "workload.0: has no workload kind; one of train, allreduce, sendrecv, all-to-"),
+        ("{}", "workload.0: has no workload kind; one of train, allreduce, reduce-"),
     ],
 )
 def test_a_mistake_has_its_place_and_plain_words(entry: str, says: str) -> None:
@@ -197,7 +197,8 @@ def test_every_kind_stands_in_the_json_schema() -> None:
     kinds = defined["WorkloadItem"]["properties"]
     assert {kind: schema["$ref"].rpartition("/")[2] for kind, schema in kinds.items()} == {
         **{kind: kind.capitalize() for kind in ("train", "programs", "write", "latency", "permutation", "incast")},
-        **{"allreduce": "AllreduceEntry", "sendrecv": "SendRecvEntry"},
+        **{"allreduce": "AllreduceEntry", "reduce-scatter": "ReduceScatterEntry", "all-gather": "AllGatherEntry"},
+        **{"sendrecv": "SendRecvEntry"},
         **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry", "trace": "TraceEntry"},
     }
     assert defined["WorkloadItem"]["minProperties"] == defined["WorkloadItem"]["maxProperties"] == 1

@@ -161,7 +161,7 @@ def test_messages_may_be_short_or_long(message: str) -> None:
             "- {compute: 20ms, sendrecv: {size: 1B}}",
             "step.0.sendrecv: has two kinds, compute and se",
         ),
-        ("- compute: 20ms", "- {}", "step.0: has no kind of step part; one of compute, allreduce, sendr"),
+        ("- compute: 20ms", "- {}", "step.0: has no kind of step part; one of compute, allreduce, reduce-scatter"),
         ("- compute: 20ms", "- sendrecv:", "step.0.sendrecv: sendrecv needs its keys, such as sendrecv: {size: 64KiB}"),
         ("      steps: 5\n", "      steps: 5\n      compute: 1s\n", "has `step` and also `compute`; put that into `st"),
         ("      steps: 5\n", "", "s.yaml:4:5: workload.0.train: the key 'steps' is missing"),

@@ -105,7 +105,7 @@ def test_a_chunk_of_a_ring_goes_round_twice_but_for_its_two_longest_hops() -> No
     assert ring.earliest_step_ns(SLOW) < ring.step_ns(SLOW)
 
 
-@pytest.mark.parametrize("kind", ["allreduce", "sendrecv", "all-to-all", "pipeline"])
+@pytest.mark.parametrize("kind", ["allreduce", "reduce-scatter", "all-gather", "sendrecv", "all-to-all", "pipeline"])
 @pytest.mark.parametrize("qps", [1, 3])
 @pytest.mark.parametrize("message_bytes", [5_000, 1 << 20])
 def test_nothing_is_as_slow_as_a_clean_step_is_taken_to_be(kind: str, qps: int, message_bytes: int) -> None:

@@ -42,6 +42,8 @@ def sent_in_a_step(kind: str, ranks: int, size: int, micro_batches: int = 1) -> 
     """What all ranks together must write, from the definition of the collective."""
     return {
         "allreduce": 2 * (ranks - 1) * size,
+        "reduce-scatter": (ranks - 1) * size,
+        "all-gather": (ranks - 1) * size,
         "sendrecv": ranks * size,
         "all-to-all": (ranks - 1) * size,
         "pipeline": (ranks - 1) * size * micro_batches,
@@ -144,6 +146,8 @@ def test_a_corrupted_contribution_spoils_one_byte_on_every_rank() -> None:
 @pytest.mark.parametrize(
     ("kind", "qp", "spoiled"),
     [
+        ("reduce-scatter", "0>3/reduce-scatter/0", [0, 0, 1]),
+        ("all-gather", "0>3/all-gather/0", [0, 1, 1]),
         ("sendrecv", "0>3/sendrecv/0", [0, 1, 0]),
         ("all-to-all", "6>0/all-to-all/0", [1, 0, 0]),
         ("pipeline", "0>3/pipeline/0", [0, 1, 1]),
@@ -166,7 +170,7 @@ def test_qps_go_round_and_programs_touch_only_their_own() -> None:
     assert plan.rank_of(9) == 2
 
 
-@pytest.mark.parametrize("kind", ["allreduce", "all-to-all"])
+@pytest.mark.parametrize("kind", ["allreduce", "reduce-scatter", "all-gather", "all-to-all"])
 def test_a_step_never_uses_the_slots_of_the_step_before(kind: str) -> None:
     (collective,) = job(kind, 4, 4096).collectives[0]
 
@@ -306,6 +310,8 @@ def test_a_ring_takes_its_phases_and_the_others_what_they_send() -> None:
     chunk = size // 8
     expected = {
         "allreduce": 14 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
+        "reduce-scatter": 7 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
+        "all-gather": 7 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
         "sendrecv": transfer_ns(QUICKSTART, size) + answer_ns(QUICKSTART),
         "all-to-all": transfer_ns(QUICKSTART, 7 * chunk) + answer_ns(QUICKSTART),
         "pipeline": 7 * transfer_ns(QUICKSTART, size)
