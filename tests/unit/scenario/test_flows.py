@@ -199,7 +199,7 @@ def test_every_kind_stands_in_the_json_schema() -> None:
         **{kind: kind.capitalize() for kind in ("train", "programs", "write", "latency", "permutation", "incast")},
         **{"allreduce": "AllreduceEntry", "reduce-scatter": "ReduceScatterEntry", "all-gather": "AllGatherEntry"},
         **{"sendrecv": "SendRecvEntry"},
-        **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry", "trace": "TraceEntry"},
+        **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry", "trace": "TraceEntry", "graph": "GraphEntry"},
     }
     assert defined["WorkloadItem"]["minProperties"] == defined["WorkloadItem"]["maxProperties"] == 1
     assert set(defined["Write"]["properties"]) == {
