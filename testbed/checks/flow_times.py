@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import flows_in
+from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Window
+
+MOST_BINS, LEAST_FLOWS = 10, 10
 
 
 @computes("flow_time")
@@ -22,6 +26,35 @@ def flow_times(record: RunRecord, window: Window) -> Sequence[float]:
 def slowdowns(record: RunRecord, window: Window) -> Sequence[float]:
     """That over the completion time of the flow alone in the idle fabric."""
     return _column(record, window, "slowdown")
+
+
+class SizeBin(NamedTuple):
+    """Neighbours by size: the least and the greatest size, number of flows, and percentiles of their slowdown."""
+
+    least: int
+    most: int
+    flows: int
+    p50: float
+    p95: float
+    p99: float
+    worst: float
+
+
+def by_size(record: RunRecord) -> list[SizeBin]:
+    """All flows that ended, in MOST_BINS groups of as many flows each, or fewer where a group would have less than
+    LEAST_FLOWS; flows of one size are in one group."""
+    rows = sorted(record.flow_times.columns("bytes", "slowdown"))
+    found: list[SizeBin] = []
+    each = max(-(-len(rows) // MOST_BINS), LEAST_FLOWS)
+    begin = 0
+    for place in range(1, len(rows) + 1):
+        last = place == len(rows)
+        if last or (place - begin >= each and rows[place][0] > rows[place - 1][0] and len(rows) - place >= LEAST_FLOWS):
+            slowed = [slowdown for _, slowdown in rows[begin:place]]
+            shown = (statistic(slowed, stat) for stat in ("p50", "p95", "p99", "max"))
+            found.append(SizeBin(rows[begin][0], rows[place - 1][0], place - begin, *shown))
+            begin = place
+    return found
 
 
 def _column(record: RunRecord, window: Window, name: str) -> Sequence[float]:

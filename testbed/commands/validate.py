@@ -83,9 +83,20 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     say(f"{path}: ok: {first.name}, {several}takes {about} {takes:.0f} s{written}{where}{speed}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         say(f"  {line}")
+    for line in _of_cells(cells, _arriving):
+        say(f"  {line}")
     _tell_draws(cells)
     warn_of_budget((in_brackets(cell.settings), cell.scenario) for cell in cells)
     warn_of_captures([cell.scenario for cell in cells])
+
+
+def _arriving(scenario: Scenario) -> Iterator[str]:
+    """What flows that begin over time will ask for."""
+    from mrc_testbed.testbed.scenario.model.arrival_load import arrival_words
+    from mrc_testbed.testbed.scenario.model.transports import WorldKind
+
+    if words := arrival_words(scenario, scenario.world is WorldKind.VIRTUAL):
+        yield words
 
 
 def _note_plugins(cells: Sequence[Cell]) -> None:

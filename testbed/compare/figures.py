@@ -54,7 +54,10 @@ class ComparedFigure:
 
 
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
-_SHARES = ("fair_share.min", "balance", "wasted", "uplink_share.max", "uplink_share.min", "link_load.max")
+_SHARES = (
+    *("fair_share.min", "balance", "wasted", "uplink_share.max", "uplink_share.min", "link_load.max"),
+    *("slowdown.median", "slowdown.p99"),
+)
 _PRINTED_STATS, _SHOWN_STATS = ("median", "min", "max"), ("median", "min")
 FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("programs_failed", "programs that failed", "programs_failed", main=True, of_programs=True),
@@ -86,6 +89,9 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),
     ComparedFigure("latency.median", "latency, median", "latency.median", main=True, job=_FLOWS),
     ComparedFigure("latency.p99", "latency, P99", "latency.p99", main=True, job=_FLOWS),
+    ComparedFigure("slowdown.median", "slowdown, median", "slowdown.median", job=_FLOWS),
+    ComparedFigure("slowdown.p99", "slowdown, P99", "slowdown.p99", main=True, job=_FLOWS),
+    ComparedFigure("flow_time.p99", "flow time, P99", "flow_time.p99", main=True, job=_FLOWS),
     ComparedFigure("stall.p100", "longest stall", "stall.p100", main=True),
     ComparedFigure("wasted", "wasted", "wasted"),
     ComparedFigure("uplink_share.max", "most loaded uplink / mean", "uplink_share.max"),

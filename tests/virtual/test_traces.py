@@ -26,10 +26,11 @@ workload: [{trace: {file: flows.csv}}]
 Row = tuple[float, str, str, int]
 
 
-def ran(folder: Path, rows: Sequence[Row], *changes: str) -> RunRecord:
+def ran(folder: Path, rows: Sequence[Row], *changes: str, text: str = SCENARIO) -> RunRecord:
+    folder.mkdir(exist_ok=True)
     lines = ["start_s,src,dst,bytes", *(",".join(map(str, row)) for row in rows)]
     (folder / "flows.csv").write_text("\n".join(lines), encoding="utf-8")
-    (folder / "my.yaml").write_text(SCENARIO, encoding="utf-8")
+    (folder / "my.yaml").write_text(text, encoding="utf-8")
     scenario = load_scenario(folder / "my.yaml", changes)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         outcome = run_scenario(scenario, folder / "out", True, PatientConsole(file=nowhere))
@@ -88,3 +89,20 @@ def test_figures_are_of_what_the_scope_says(tmp_path: Path) -> None:
     assert value("flow_time.max of small") == max(row.duration_ns for row in record.flow_times if row.bytes == 4096)
     assert value("slowdown.max of h1->h5", "") == times(record)[2].slowdown
     assert value("flow_time.max from 0s to 400ms") == times(record)[0].duration_ns
+
+
+@pytest.mark.nightly
+def test_slowdown_grows_with_load_and_with_size(tmp_path: Path) -> None:
+    """The shape of every published figure of this kind: at each load the tail of short flows is below that of long
+    ones, and both grow with it."""
+    bins = "bins: {short: 10KB, medium: 100KB, long: 10MB}"
+    found = {}
+    for load in ("30%", "50%", "80%"):
+        keys = f"sizes: hadoop, load: {load}, for: 4s, {bins}"
+        text = SCENARIO.replace("trace: {file: flows.csv}", f"poisson: {{{keys}}}")
+        record = ran(tmp_path / load, [], "scale=real", text=text)
+        figures = [f"slowdown.{stat} of {size}" for stat in ("median", "p99") for size in ("short", "long")]
+        found[load] = [evaluate_figure(record, parse_figure(figure), "").value or 0 for figure in figures]
+    assert all(low < high for low, high in zip(found["30%"], found["50%"], strict=True)), found
+    assert all(low < high for low, high in zip(found["50%"], found["80%"], strict=True)), found
+    assert all(1 < short < long for *_, short, long in found.values()), found

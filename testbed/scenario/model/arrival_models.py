@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import permutations
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, PrivateAttr, WithJsonSchema, model_validator
 
+from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.scenario.model.flow_models import Ends, FlowEntry, numbers_of
 from mrc_testbed.testbed.scenario.text.beside import DataFile, DataFileMistake, data_file
-from mrc_testbed.testbed.scenario.text.fields import MAX_QPS, NAME_PATTERN, FaultName, Size, Whole, given, refuse
+from mrc_testbed.testbed.scenario.text.fields import (
+    MAX_QPS,
+    NAME_PATTERN,
+    WHOLE,
+    FaultName,
+    HostNames,
+    PositiveDuration,
+    Share,
+    Size,
+    Whole,
+    given,
+    refuse,
+)
 from mrc_testbed.testbed.workloads.arrivals import Arrival
+from mrc_testbed.testbed.workloads.fairness import line_rate
 from mrc_testbed.testbed.workloads.flows import MAX_DEPTH, Flow
+from mrc_testbed.testbed.workloads.poisson import PoissonTerms, poisson_flows
+from mrc_testbed.testbed.workloads.sizes import SIZES, SizeCdf, read_cdf
 from mrc_testbed.testbed.workloads.trace import TraceMistake, TraceRow, read_trace
+from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.shape import Shape
 
 USUAL_QPS = 4
@@ -23,6 +42,15 @@ _NS = 1e9
 def _file(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise refuse("must be a file beside the scenario, such as flows.csv")
+    return value
+
+
+def _sizes(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise refuse(f"must be one of {', '.join(SIZES)}, or a file beside the scenario, such as sizes.cdf")
+    near = did_you_mean(value, SIZES) if "." not in value and value not in SIZES else ""
+    if near:
+        raise refuse(f"unknown sizes {value!r}{near}")
     return value
 
 
@@ -79,6 +107,7 @@ class Arriving(FlowEntry):
         examples=["{small: 10KiB, medium: 1MiB}"],
         json_schema_extra={"default": {}},
     )
+    _data: DataFile | None = PrivateAttr(default=None)
 
     @abstractmethod
     def by_pair(self, shape: Shape, seed: int) -> Mapping[tuple[str, str], tuple[Arrival, ...]]:
@@ -88,15 +117,33 @@ class Arriving(FlowEntry):
         """Its own, and the bins."""
         return (self.group, *(name for name, _ in self.bins))
 
-    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
-        """All flows between two existing hosts."""
-        arrivals = self.by_pair(shape, seed)[ends.src, ends.dst]
-        src, dst = numbers_of(ends)
+    def flows(self, shape: Shape, seed: int) -> Iterator[Flow]:
+        """One a pair that has any."""
+        return (self._flow(*pair, arrivals) for pair, arrivals in self.by_pair(shape, seed).items())
+
+    def _flow(self, source: str, target: str, arrivals: tuple[Arrival, ...]) -> Flow:
+        src, dst = numbers_of(source, target)
         groups = dict.fromkeys((self.group, *(group for one in arrivals for group in one.groups)))
         total = sum(one.size for one in arrivals)
         times = arrivals[0].start_ns, None, total
         common = self.message_bytes, self.qps, *times, self.depth, tuple(groups)
         return Flow(src, dst, *common, greedy=False, arrivals=arrivals)
+
+    @property
+    def data(self) -> DataFile | None:
+        """Its file as it was read; None without one."""
+        return self._data
+
+    @contextmanager
+    def _reading(self, key: str, name: str) -> Iterator[str]:
+        """The text of a file; what is wrong with it is a mistake of this key."""
+        try:
+            self._data = data_file(name)
+            yield self._data.text()
+        except DataFileMistake as mistake:
+            raise refuse(str(mistake), below=key) from None
+        except TraceMistake as mistake:
+            raise refuse(f"{name}:{mistake.line}: {mistake}", below=key) from None
 
     def groups_of(self, size: int) -> tuple[str, ...]:
         """The bin of a flow; none for one that is larger than all."""
@@ -111,18 +158,12 @@ class TraceEntry(Arriving):
     file: File = Field(description="CSV with the columns start_s,src,dst,bytes[,name]", examples=["flows.csv"])
     stretch: Stretch = Field(default=1.0, description="times of the file are multiplied by it", examples=[4000])
     _rows: tuple[TraceRow, ...] = PrivateAttr(default=())
-    _data: DataFile | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _read(self) -> TraceEntry:
-        try:
-            self._data = data_file(self.file)
-            self._rows = read_trace(self._data.text())
+        with self._reading("file", self.file) as text:
+            self._rows = read_trace(text)
             self._check_names()
-        except DataFileMistake as mistake:
-            raise refuse(str(mistake), below="file") from None
-        except TraceMistake as mistake:
-            raise refuse(f"{self.file}:{mistake.line}: {mistake}", below="file") from None
         return self
 
     def _check_names(self) -> None:
@@ -134,13 +175,6 @@ class TraceEntry(Arriving):
                 _checked(FaultName, name, "")
             except ValueError as error:
                 raise TraceMistake(line, str(error)) from None
-
-    @property
-    def data(self) -> DataFile:
-        """Its file as it was read. Raises ValueError for an entry that was not loaded."""
-        if self._data is None:
-            raise ValueError("only the trace of a loaded scenario has its file")
-        return self._data
 
     def names(self) -> Iterable[str]:
         """Its own, the bins, and those of the file."""
@@ -163,5 +197,51 @@ class TraceEntry(Arriving):
         return {pair: tuple(arrivals) for pair, arrivals in found.items()}
 
 
-ARRIVAL_KINDS: dict[str, type[Arriving]] = {TraceEntry.kind: TraceEntry}
+class PoissonEntry(Arriving):
+    """Flows that begin at random, from each host to any other."""
+
+    kind: ClassVar[str] = "poisson"
+
+    sizes: Annotated[str, PlainValidator(_sizes), WithJsonSchema({"type": "string"})] = Field(
+        description=f"{', '.join(SIZES)}, or a file with lines `bytes percent`", examples=["websearch"]
+    )
+    load: Share = Field(description="of the line rate of each host", examples=["50%"])
+    for_ns: PositiveDuration = Field(alias="for", description="how long flows begin", examples=["10s"])
+    hosts: HostNames = Field(default=(), description="`all`, or a list", examples=["all"])
+    _cdf: SizeCdf = PrivateAttr(default=SizeCdf(()))
+
+    @model_validator(mode="after")
+    def _read(self) -> PoissonEntry:
+        if self.sizes in SIZES:
+            self._cdf = SIZES[self.sizes]
+            return self
+        with self._reading("sizes", self.sizes) as text:
+            self._cdf = read_cdf(text)
+        return self
+
+    def ends(self, shape: Shape) -> Iterator[Ends]:
+        """All that can be drawn."""
+        hosts = self._hosts(shape)
+        for (source, src), (target, dst) in permutations(enumerate(hosts), 2):
+            places = (("hosts", source), ("hosts", target)) if self.hosts else ((), ())
+            yield Ends(src, dst, self.group, *places)
+
+    def _hosts(self, shape: Shape) -> tuple[str, ...]:
+        return self.hosts or tuple(host_name(number) for number in range(shape.family.hosts))
+
+    def terms(self, shape: Shape) -> PoissonTerms:
+        """What is drawn by."""
+        load = self.load / WHOLE
+        times = self.start_ns, self.for_ns
+        return PoissonTerms(self._hosts(shape), self._cdf, load, line_rate(shape), *times, self.group)
+
+    def by_pair(self, shape: Shape, seed: int) -> Mapping[tuple[str, str], tuple[Arrival, ...]]:
+        drawn = poisson_flows(self.terms(shape), seed)
+        return {
+            pair: tuple(Arrival(start_ns, size, self.groups_of(size)) for start_ns, size in flows)
+            for pair, flows in drawn.items()
+        }
+
+
+ARRIVAL_KINDS: dict[str, type[Arriving]] = {model.kind: model for model in (TraceEntry, PoissonEntry)}
 """The kinds by their key."""

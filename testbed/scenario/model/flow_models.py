@@ -68,8 +68,8 @@ class FlowEntry(Model, ABC):
         """Every flow, by the names of its hosts."""
 
     @abstractmethod
-    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
-        """The flow between two existing hosts."""
+    def flows(self, shape: Shape, seed: int) -> Iterator[Flow]:
+        """Every flow, or all flows of a pair as one. Raises ValueError for names that are not hosts."""
 
     def names(self) -> Iterable[str]:
         """What expectations can call its flows, or some of them."""
@@ -87,6 +87,14 @@ class Ending(FlowEntry):
     for_ns: Annotated[Positive | None, given("10s")] = Field(
         default=None, alias="for", description="how long it sends", examples=["10s"]
     )
+
+    @abstractmethod
+    def flow(self, ends: Ends) -> Flow:
+        """The flow between two existing hosts."""
+
+    def flows(self, shape: Shape, seed: int) -> Iterator[Flow]:
+        """One for each of its ends."""
+        return (self.flow(ends) for ends in self.ends(shape))
 
 
 class Greedy(Ending):
@@ -109,8 +117,8 @@ class Greedy(Ending):
             raise refuse("needs `for: 10s` or `bytes: 64MiB`, one of the two")
         return self
 
-    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
-        src, dst = numbers_of(ends)
+    def flow(self, ends: Ends) -> Flow:
+        src, dst = numbers_of(ends.src, ends.dst)
         times = self.start_ns, self.for_ns, self.total_bytes
         groups = (ends.group,)
         return Flow(src, dst, self.message_bytes, self.qps, *times, self.depth, groups, warm_up_ns=self.warm_up_ns)
@@ -164,19 +172,19 @@ class Latency(Between):
             raise refuse("needs `for: 10s` or `iterations: 1000`, one of the two")
         return self
 
-    def flow(self, ends: Ends, shape: Shape, seed: int) -> Flow:
+    def flow(self, ends: Ends) -> Flow:
         total = None if self.iterations is None else (self.warm_up + self.iterations) * self.message_bytes
-        src, dst = numbers_of(ends)
+        src, dst = numbers_of(ends.src, ends.dst)
         times = self.start_ns, self.for_ns, total
         groups, warm_up = (ends.group,), self.warm_up
         return Flow(src, dst, self.message_bytes, 1, *times, 1, groups, warm_up_messages=warm_up, greedy=False)
 
 
-def numbers_of(ends: Ends) -> tuple[int, int]:
+def numbers_of(source: str, target: str) -> tuple[int, int]:
     """The hosts by number. Raises ValueError for names that are none."""
-    src, dst = parse_host(ends.src), parse_host(ends.dst)
+    src, dst = parse_host(source), parse_host(target)
     if src is None or dst is None:
-        raise ValueError(f"{ends.src}->{ends.dst} is not between hosts")
+        raise ValueError(f"{source}->{target} is not between hosts")
     return src, dst
 
 

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.expect.metrics import program_metric
 from mrc_testbed.testbed.expect.vocabulary import Metric
 from mrc_testbed.testbed.scenario.faults import KINDS, AnyFault, Fault, Occurrence
 from mrc_testbed.testbed.scenario.faults.occurrence import by_fault
+from mrc_testbed.testbed.scenario.model.arrival_models import Arriving
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture, LinkCapture, settle
 from mrc_testbed.testbed.scenario.model.controller import EXAMPLE as CONTROLLER_EXAMPLE
@@ -360,9 +361,9 @@ class Scenario(Model):
     @property
     def data_files(self) -> Mapping[str, DataFile]:
         """The data files that its workload reads, by the names of their copies."""
-        entries = (entry for item in self.workload for entry in (item.trace, item.graph) if entry)
-        found = (entry.data for entry in entries)
-        return {data.copy_name: data for data in found}
+        found = [item.flows.data for item in self.workload if isinstance(item.flows, Arriving)]
+        found += [item.graph.data for item in self.workload if item.graph]
+        return {data.copy_name: data for data in found if data}
 
     @property
     def host_names(self) -> tuple[str, ...]:

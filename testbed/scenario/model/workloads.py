@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS, TraceEntry
+from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS, PoissonEntry, TraceEntry
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, FlowEntry, Incast, Latency, Permutation, Write
 from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob, named_jobs
@@ -100,6 +100,11 @@ class WorkloadItem(OneKey):
     trace: TraceEntry | None = Field(
         default=None, description="flows of a file, each with its begin and size", examples=["{file: flows.csv}"]
     )
+    poisson: PoissonEntry | None = Field(
+        default=None,
+        description="flows that begin at random, with sizes of a distribution",
+        examples=["{sizes: websearch, load: 50%, for: 10s}"],
+    )
 
     @property
     def steps(self) -> StepEntry | None:
@@ -170,7 +175,7 @@ class FlowSet:
 
 def flow_set(entries: Iterable[FlowEntry], shape: Shape, seed: int) -> FlowSet:
     """Every flow of several entries. Raises ValueError for names that are not hosts."""
-    return FlowSet(tuple(entry.flow(ends, shape, seed) for entry in entries for ends in entry.ends(shape)))
+    return FlowSet(tuple(flow for entry in entries for flow in entry.flows(shape, seed)))
 
 
 @dataclass(frozen=True)

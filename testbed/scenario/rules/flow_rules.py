@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.scenario.model.arrival_models import Arriving
+from mrc_testbed.testbed.scenario.model.arrival_models import Arriving, PoissonEntry
 from mrc_testbed.testbed.scenario.model.flow_models import VICTIMS, Ends, FlowEntry, Greedy, Incast
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_size
 from mrc_testbed.testbed.workloads.steady import settle_ns
+from mrc_testbed.testbed.workloads.trace import MOST_FLOWS
 from mrc_testbed.topos.plan import Plan
 
 MIN_MESSAGE_BYTES = 1
@@ -29,6 +30,8 @@ def broken_flow_rules(entries: Mapping[int, FlowEntry], plan: Plan, streams: boo
         if isinstance(entry, Arriving):
             yield from _names(entry, index, entries)
             yield from () if streams else _packets(entry, plan, where)
+        if isinstance(entry, PoissonEntry):
+            yield from _number(entry, plan, where)
         for ends in entry.ends(plan.shape):
             yield from _ends(ends, entry, index, plan, seen)
         if entry.name and entry.name in names:
@@ -59,6 +62,16 @@ def _packets(entry: Arriving, plan: Plan, where: tuple[str | int, ...]) -> Itera
         nearest = format_size(max(round(size / payload), 1) * payload)
         wrong = f"{format_size(size)} do not fill packets of {payload} B of data; write a multiple, such as {nearest}"
         yield Mistake((*where, "message"), wrong)
+
+
+def _number(entry: PoissonEntry, plan: Plan, where: tuple[str | int, ...]) -> Iterator[Mistake]:
+    """How many flows will be drawn: known before any is."""
+    expected = entry.terms(plan.shape).expected_flows
+    if expected > MOST_FLOWS:
+        wrong = f"about {expected:.0f} flows would begin, more than {MOST_FLOWS}; write a shorter time or a lower load"
+        yield Mistake((*where, "for"), wrong)
+    elif expected < 1:
+        yield Mistake((*where, "for"), f"about {expected:.2g} flows would begin; write a longer time or a higher load")
 
 
 def _names(entry: Arriving, index: int, entries: Mapping[int, FlowEntry]) -> Iterator[Mistake]:

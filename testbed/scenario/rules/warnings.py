@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator
 
 from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
+from mrc_testbed.testbed.scenario.model.arrival_load import arrival_load
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.nodes import Link
@@ -15,6 +17,7 @@ from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Routing
 
 _SHOWN = 2
+_HOUR_NS = 3600 * 10**9
 _REPAIR_NS = 80_000_000
 """What BGP needs for a detour after a carrier is gone, at any T (docs/routing.md)."""
 _DETECTION_RTTS = 2.5
@@ -32,8 +35,15 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _little_to_map(scenario)
     yield from _nothing_by_bgp(scenario)
     yield from _race(scenario)
+    yield from _hours_of_flows(scenario)
     for variant in scenario.left_out:
         yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
+
+
+def _hours_of_flows(scenario: Scenario) -> Iterator[str]:
+    hours = arrival_load(scenario).virtual_ns / _HOUR_NS
+    if scenario.world is WorldKind.VIRTUAL and hours > 1:
+        yield f"workload: its flows will take about {hours:.0f} h of a core; play fewer flows, or smaller ones"
 
 
 def _race(scenario: Scenario) -> Iterator[str]:

@@ -198,7 +198,7 @@ def test_every_kind_stands_in_the_json_schema() -> None:
     assert {kind: schema["$ref"].rpartition("/")[2] for kind, schema in kinds.items()} == {
         **{kind: kind.capitalize() for kind in ("train", "programs", "write", "latency", "permutation", "incast")},
         **{"allreduce": "AllreduceEntry", "reduce-scatter": "ReduceScatterEntry", "all-gather": "AllGatherEntry"},
-        **{"sendrecv": "SendRecvEntry"},
+        **{"sendrecv": "SendRecvEntry", "poisson": "PoissonEntry"},
         **{"all-to-all": "AllToAllEntry", "pipeline": "PipelineEntry", "trace": "TraceEntry", "graph": "GraphEntry"},
     }
     assert defined["WorkloadItem"]["minProperties"] == defined["WorkloadItem"]["maxProperties"] == 1

@@ -9,6 +9,8 @@ import pytest
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.runner.traces import copy_traces
 from mrc_testbed.testbed.scenario import Scenario, load_scenario, load_scenario_text
+from mrc_testbed.testbed.scenario.model.arrival_load import arrival_words
+from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.scenario.text import beside
 from mrc_testbed.testbed.workloads.arrivals import Arrival
 
@@ -164,3 +166,52 @@ def test_other_flows_have_no_slowdown(tmp_path: Path) -> None:
     text = SCENARIO.replace("trace: {file: flows.csv}", "write: {from: h0, to: h4, for: 2s}")
     message = "slowdown is only defined for flows that arrive over time, as of `trace`"
     assert message in mistake(tmp_path, "expect=[slowdown.max <= 2]", text=text)
+
+
+POISSON = SCENARIO.replace("trace: {file: flows.csv}", "poisson: {sizes: hadoop, load: 50%, for: 4s}")
+
+
+def test_random_flows_are_the_same_at_every_scale(tmp_path: Path) -> None:
+    written, fast = (loaded(tmp_path, *changes, text=POISSON) for changes in ([], ["scale=1000"]))
+    flows, scaled = ({flow.name: flow.arrivals for flow in each.flows.flows} for each in (written, fast))
+    assert {name: [one.size for one in each] for name, each in flows.items()} == {
+        name: [one.size for one in each] for name, each in scaled.items()
+    }
+    for name, each in flows.items():
+        begins = [one.start_ns / 1000 for one in each]
+        assert [one.start_ns for one in scaled[name]] == pytest.approx(begins, abs=2)
+
+
+def test_sizes_may_be_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "my.cdf").write_text("50000 0\n50000 100\n", encoding="utf-8")
+    scenario = loaded(tmp_path, "workload.0.poisson.sizes=my.cdf", "workload.0.poisson.hosts=[h0, h5]", text=POISSON)
+    assert {flow.name for flow in scenario.flows.flows} == {"h0->h5", "h5->h0"}
+    assert {one.size for flow in scenario.flows.flows for one in flow.arrivals} == {50_000}
+    assert list(scenario.data_files) == ["my.cdf"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("sizes=hadop", "sizes: unknown sizes 'hadop'; did you mean 'hadoop'?"),
+        ("sizes=flows.csv", "sizes: flows.csv:1: is no point of a distribution; write `bytes percent`"),
+        ("sizes=none.cdf", "sizes: there is no file"),
+        ("load=120%", "load: 120% is above 100%"),
+        ("for=1ms", "for: about 0.2 flows would begin; write a longer time or a higher load"),
+        ("for=30min", "flows would begin, more than 200000; write a shorter time or a lower load"),
+        ("hosts=[h0]", "hosts: needs at least 2 hosts"),
+        ("hosts=[h0, h99]", "hosts.1: there is no host 'h99'; there are h0..h7"),
+    ],
+)
+def test_a_mistake_in_random_flows(tmp_path: Path, change: str, message: str) -> None:
+    found = mistake(tmp_path, f"workload.0.poisson.{change}", text=POISSON)
+    assert message in found
+
+
+def test_hours_of_flows_are_told_before_they_run(tmp_path: Path) -> None:
+    flows = "start_s,src,dst,bytes\n" + "0,h0,h4,1000000000000\n"
+    (warning,) = scenario_warnings(loaded(tmp_path, flows=flows))
+    assert warning == "workload: its flows will take about 3 h of a core; play fewer flows, or smaller ones"
+    assert list(scenario_warnings(loaded(tmp_path))) == []
+    words = "3 flows between 2 pairs of hosts: 24.5 KiB in 7 packets over"
+    assert arrival_words(loaded(tmp_path), virtual=True).startswith(words)
