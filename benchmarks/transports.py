@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
+
 COMMAND = Path(sys.executable).with_name("mrc-testbed")
 TRANSPORTS = ("mrc", "roce", "tcp")
 SCENARIO = """
@@ -59,7 +61,8 @@ def measure(transport: str, folder: Path) -> Cost:
 
 def cost_of(run: Path) -> Cost:
     """From the snapshots between the first step's begin and the last one's end."""
-    events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [*map(SnapshotReader().whole, map(json.loads, lines))]
     steps = [event for event in events if event["event"] == "step"]
     begin_ns, end_ns = min(step["begin_ns"] for step in steps), max(step["end_ns"] for step in steps)
     within: dict[str, list[dict[str, Any]]] = defaultdict(list)

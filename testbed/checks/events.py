@@ -1,4 +1,4 @@
-"""events.jsonl of a run as typed data. An hour of 64 hosts in congestion has five million lines, 3 GB: most of them are
+"""events.jsonl of a run as typed data. An hour of 64 hosts in congestion has five million lines: most of them are
 snapshots and paths that rest for a moment, and are kept as numbers."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from mrc_testbed.testbed.checks.probe_evidence import ToldProbes, told_probes_of
 from mrc_testbed.testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
 from mrc_testbed.testbed.rundir.files import RecordError, line_blocks, parse_json
+from mrc_testbed.testbed.rundir.snapshot_lines import COUNTERS, NONZERO
 from mrc_testbed.topos.names import host_name
 
 GOOD = "GOOD"
@@ -20,7 +21,8 @@ SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
 _KNOWN = re.compile(
     rb'\{"host":"([^"\\]+)","event":"(?:ev_state","t_ns":(\d{1,18}),("peer":"[^"\\]+","plane":\d{1,9},"uplink":\d{1,9}),'
-    rb'"from":"(?:GOOD","to":"(?=SKIP")|SKIP","to":"(?=GOOD"))([SG])|snapshot","t_ns":(\d{1,18}),"counters":\{)',
+    rb'"from":"(?:GOOD","to":"(?=SKIP")|SKIP","to":"(?=GOOD"))([SG])|'
+    rb'snapshot","t_ns":(\d{1,18}),"(?:(counters)|nonzero)":\{)',
     re.ASCII,
 )
 """How a line begins, as every run writes it: a path that ECN laid to rest, or that is back from there, or a snapshot.
@@ -168,13 +170,13 @@ def read_events(path: Path) -> tuple[Events, Snapshots]:
         if bad and line.strip():
             raise RecordError(path, f"line {bad} is not JSON")
         if known and line.endswith(_END):
-            host, t_ns, path_words, state, shot_ns = known.groups()
+            host, t_ns, path_words, state, shot_ns, names_all = known.groups()
             if state:
                 key = host, path_words
                 (rests.get(key) or rests.setdefault(key, found.path_rests(*key))).add(int(t_ns), state)
             else:
                 places = shots.get(host) or shots.setdefault(host, snapshots.places(host.decode(errors="replace")))
-                places.add(int(shot_ns), begin, len(line))
+                places.add(int(shot_ns), begin, len(line), names_all is not None)
             continue
         try:
             row = parse_json(line.decode(errors="replace"))
@@ -200,8 +202,9 @@ def _take(found: Events, snapshots: Snapshots, path: Path, row: Mapping[str, Any
             raise TypeError("'host'")
         match row.get("event"):
             case "snapshot":
-                shot = snapshot_of(row)
-                snapshots.places(shot.host).add(shot.t_ns, *place)
+                short = NONZERO in row
+                shot = snapshot_of({**row, COUNTERS: row[NONZERO]} if short else row)
+                snapshots.places(shot.host).add(shot.t_ns, *place, not short)
             case "ev_state":
                 _take_change(found, ev_change_of(row))
             case "qp_error" | "program_failed" | "fatal" as kind:

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from mrc_testbed.testbed.rundir.files import MOST_TABLE_BYTES, RecordError, open_plain, parse_json
+from mrc_testbed.testbed.rundir.files import (
+    MOST_LINE_BYTES,
+    MOST_TABLE_BYTES,
+    RecordError,
+    open_plain,
+    parse_json,
+)
+from mrc_testbed.testbed.rundir.snapshot_lines import NONZERO, restored, zeros_of
 
 _KEPT = 512
 """Snapshots that stay parsed: who asks for those around a fault asks for each of them several times."""
@@ -38,16 +45,29 @@ class Snapshot:
 
 
 class SnapshotPlaces:
-    """Of the snapshots of one host: their times, and where their lines begin and how long they are."""
+    """Of the snapshots of one host: their times, where their lines begin and how long they are, and where the last one
+    that names all counters begins; -1: nowhere before it."""
 
     def __init__(self) -> None:
-        self.times_ns, self.offsets, self.lengths = array("q"), array("q"), array("I")
+        self.times_ns, self.offsets, self.lengths, self.named_at = array("q"), array("q"), array("I"), array("q")
 
-    def add(self, t_ns: int, offset: int, length: int) -> None:
+    def add(self, t_ns: int, offset: int, length: int, names_all: bool) -> None:
         """The next one."""
         self.times_ns.append(t_ns)
         self.offsets.append(offset)
         self.lengths.append(length)
+        before = self.named_at[-1] if self.named_at else -1
+        self.named_at.append(offset if names_all else before)
+
+    def place(self, number: int) -> _Place:
+        """Of one of them."""
+        return _Place(self.offsets[number], self.lengths[number], self.named_at[number])
+
+
+class _Place(NamedTuple):
+    offset: int
+    length: int
+    named_at: int
 
 
 class Snapshots:
@@ -58,6 +78,7 @@ class Snapshots:
         self._path = path
         self._by_host: dict[str, SnapshotPlaces] = {}
         self._parsed: OrderedDict[int, Snapshot] = OrderedDict()
+        self._zeros: dict[int, Mapping[str, int]] = {}
 
     def places(self, host: str) -> SnapshotPlaces:
         """The places of a host's snapshots; more can be added."""
@@ -78,11 +99,11 @@ class Snapshots:
 
     def at(self, host: str, number: int) -> Snapshot:
         """One of a host's, counted from 0. Raises RecordError."""
-        places = self._by_host[host]
-        offset = places.offsets[number]
+        place = self._by_host[host].place(number)
+        offset = place.offset
         if offset not in self._parsed:
             with self._opened() as file:
-                self._parsed[offset] = self._read(file, offset, places.lengths[number])
+                self._parsed[offset] = self._read(file, place)
             if len(self._parsed) > _KEPT:
                 self._parsed.popitem(last=False)
         return self._parsed[offset]
@@ -96,7 +117,7 @@ class Snapshots:
         chosen = sorted(place for places in self._by_host.values() for place in _thinned(places, apart_ns))
         if chosen:
             with self._opened() as file:
-                yield from (self._read(file, offset, length) for offset, length in chosen)
+                yield from (self._read(file, place) for place in chosen)
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -106,21 +127,29 @@ class Snapshots:
         except OSError as error:
             raise RecordError(self._path, f"cannot be read: {error.strerror}") from None
 
-    def _read(self, file: IO[bytes], offset: int, length: int) -> Snapshot:
-        file.seek(offset)
-        line = file.read(length).decode(errors="replace")
+    def _read(self, file: IO[bytes], place: _Place) -> Snapshot:
+        file.seek(place.offset)
+        line = file.read(place.length).decode(errors="replace")
         try:
-            return snapshot_of(parse_json(line))
+            row = parse_json(line)
+            return snapshot_of(restored(row, self._zeros_at(file, place.named_at)) if NONZERO in row else row)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise RecordError(self._path, f"a snapshot cannot be read: {error}: {line[:_SHOWN]}") from None
 
+    def _zeros_at(self, file: IO[bytes], offset: int) -> Mapping[str, int] | None:
+        """Of the line that names all counters; None: there is none."""
+        if offset >= 0 and offset not in self._zeros:
+            file.seek(offset)
+            self._zeros[offset] = zeros_of(parse_json(file.readline(MOST_LINE_BYTES).decode(errors="replace")))
+        return self._zeros.get(offset)
 
-def _thinned(places: SnapshotPlaces, apart_ns: float) -> Iterator[tuple[int, int]]:
+
+def _thinned(places: SnapshotPlaces, apart_ns: float) -> Iterator[_Place]:
     next_ns, last = 0.0, len(places.times_ns) - 1
     for number, t_ns in enumerate(places.times_ns):
         if t_ns >= next_ns or number == last:
             next_ns = t_ns + apart_ns
-            yield places.offsets[number], places.lengths[number]
+            yield places.place(number)
 
 
 def snapshot_of(row: Mapping[str, Any]) -> Snapshot:

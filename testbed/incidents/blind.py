@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.rundir.files import read_lines, text_lines
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, CsvTable
 from mrc_testbed.topos.export import plan_as_dict
 from mrc_testbed.topos.plan import Plan
@@ -66,7 +67,8 @@ def write_blind(run: Path, case: Path, plan: Plan, window: BlindWindow, flows: b
     for table in (FLOWS, MESSAGES):
         block = _FLOWS_BLOCK if flows else 1
         _write(case / table.file, _csv(run, table, _in_time("end_ns", window)), block)
-    told = [line for line in read_lines(run / EVENTS_FILE) if window.holds(line["t_ns"])]
+    every = map(SnapshotReader().whole, read_lines(run / EVENTS_FILE))
+    told = [line for line in every if window.holds(line["t_ns"])]
     snapshots = [line for line in told if line["event"] == "snapshot"]
     _write(case / SNAPSHOTS_FILE, map(_compact, snapshots), len(plan.hosts) * ticks * _SNAPSHOT_BYTES)
     _write(case / EVENTS_FILE, (_compact(line) for line in told if line["event"] != "snapshot"), _EVENTS_BLOCK)

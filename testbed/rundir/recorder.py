@@ -22,6 +22,7 @@ from mrc_testbed.testbed.rundir.files import (
 )
 from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, HistoryFields, MapFields
 from mrc_testbed.testbed.rundir.results import LOGS
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotWriter
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
@@ -40,6 +41,7 @@ class Recorder:
         self._clock = clock or time.monotonic_ns
         self._index = _whole_lines(folder / "history.jsonl")
         self._files: dict[str, IO[str]] = {}
+        self._snapshots = SnapshotWriter()
         for table in _IN_EVERY_RUN:
             if not (folder / table.file).exists():
                 self.rows(table, ())
@@ -51,7 +53,7 @@ class Recorder:
 
     def event(self, host: str, event: dict[str, Any]) -> None:
         """Record an event of an endpoint daemon."""
-        self._line(EVENTS.file, {"host": host, **event})
+        self._line(EVENTS.file, {"host": host, **self._snapshots.shortened(host, event)})
 
     def mapped(self, **fields: Unpack[MapFields]) -> None:
         """Record what the mapper says, or decides."""

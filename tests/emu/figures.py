@@ -13,6 +13,7 @@ from typing import Any
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.rundir.files import read_lines
 from mrc_testbed.testbed.rundir.packed import read_rows
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
 from mrc_testbed.testbed.rundir.tables import SAMPLES, Sample
 from mrc_testbed.testbed.scenario import load_scenario
 from tests.emu.runs import COMMAND, lateness_of
@@ -55,7 +56,8 @@ def run_that_kept_time(scenario: Path, out: Path, *changes: str) -> RunRecord:
 
 def events(record: RunRecord, name: str) -> list[dict[str, Any]]:
     """Lines of events.jsonl."""
-    return [event for event in read_lines(record.folder / "events.jsonl") if event["event"] == name]
+    lines = read_lines(record.folder / "events.jsonl")
+    return [event for event in map(SnapshotReader().whole, lines) if event["event"] == name]
 
 
 class Traffic:

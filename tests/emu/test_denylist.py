@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
 from tests.emu.runs import Run
 
 DENYLIST = """
@@ -22,7 +23,7 @@ faults:
 def events(run: Run, name: str) -> list[dict[str, Any]]:
     """The events of this name, of all hosts."""
     lines = [json.loads(line) for line in (run.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if line["event"] == name]
+    return [line for line in map(SnapshotReader().whole, lines) if line["event"] == name]
 
 
 def data_packets(run: Run) -> dict[tuple[str, str], int]:

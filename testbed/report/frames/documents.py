@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
+
 DocumentRow = dict[str, Any]
 
 
@@ -29,8 +31,9 @@ def history_rows(lines: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
 
 
 def snapshot_rows(lines: Iterable[DocumentRow]) -> Iterator[tuple[tuple[int, str], Mapping[str, int]]]:
-    """(time, host) and the endpoint's counters."""
-    for line in lines:
+    """(time, host) and the endpoint's counters, of lines in the order of their file."""
+    reader = SnapshotReader()
+    for line in map(reader.whole, lines):
         yield (line["t_ns"], line["host"]), line["counters"]
 
 

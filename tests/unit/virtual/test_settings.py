@@ -13,6 +13,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
 from mrc_testbed.testbed.errors import ExitCode, FabricError
+from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
 from mrc_testbed.testbed.runner.books import port_books
 from mrc_testbed.testbed.scenario import load_scenario_text
 from mrc_testbed.testbed.switching.thresholds import FLAWLESS, LevelFlaws
@@ -175,7 +176,8 @@ def outcome(folder: Path, fault: str) -> tuple[dict[str, Any], list[dict[str, An
     assert found.folder is not None
     assert found.verdict is not None
     assert found.exit_code in (ExitCode.PASS, ExitCode.INCONCLUSIVE)
-    events = [json.loads(line) for line in (found.folder / "events.jsonl").read_text().splitlines()]
+    lines = map(json.loads, (found.folder / "events.jsonl").read_text().splitlines())
+    events = [*map(SnapshotReader().whole, lines)]
     counters = json.loads((found.folder / "counters.json").read_text())["hosts"]["h1"]["counters"]
     return counters, [one for one in events if one["event"] == "snapshot" and one["host"] == "h1"]
 
