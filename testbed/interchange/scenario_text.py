@@ -17,6 +17,8 @@ from mrc_testbed.topos.names import host_name
 _STRETCH = 8000
 """What is written runs that many times faster with `scale: real`: usual ports then have 100 Gb/s."""
 _COMMENT_COLUMNS = 120
+_QPS_IN_ALL, _USUAL_QPS = 1024, 4
+"""The most of a scenario, and those of each pair of hosts that has flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,20 @@ def scenario_files(found: Found, layout: HostLayout, source: str, target: Path) 
         entry = f"graph: {{file: {data_name}, stretch: {_STRETCH}, hosts: [{', '.join(hosts)}]}}"
         return ScenarioFiles(_text(found, layout, source, target, entry), data_name, lambda: graph_lines(graph))
     if found.flows:
-        text = _text(found, layout, source, target, f"trace: {{file: {data_name}, stretch: {_STRETCH}}}")
+        entry = f"trace: {{file: {data_name}, stretch: {_STRETCH}{_fewer_qps(found)}}}"
+        text = _text(found, layout, source, target, entry)
         return ScenarioFiles(
             text, data_name, lambda: flow_lines(found.flows, lambda node: host_name(layout.host_of[node]))
         )
     entry = f"poisson: {{sizes: {data_name}, load: 50%, for: 40s}}"
     return ScenarioFiles(_text(found, layout, source, target, entry), data_name, lambda: size_lines(found.sizes))
+
+
+def _fewer_qps(found: Found) -> str:
+    """The key `qps`, where all pairs together would have too many with the usual number."""
+    pairs = len({(flow.src, flow.dst) for flow in found.flows})
+    fitting = max(1, _QPS_IN_ALL // pairs)
+    return f", qps: {fitting}" if fitting < _USUAL_QPS else ""
 
 
 def _on_hosts(graph: Graph, layout: HostLayout) -> tuple[Graph, list[str]]:

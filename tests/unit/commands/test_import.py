@@ -15,6 +15,7 @@ from tests.unit.interchange.foreign import (
     HPCC_FLOWS,
     INCAST_CM,
     OWN_FLOWS,
+    SIZES,
     chakra,
     node,
     trace,
@@ -72,6 +73,26 @@ def test_ranks_of_a_trace_are_named_by_any_of_them(call: Call, here: Path) -> No
     chakra(here, dict.fromkeys(range(4), trace(node(1, 7, comm_type=0, comm_size=4096))))
     assert call("import", "t.2.et").status == 0
     assert load_scenario("t.yaml").jobs[0].host_names(load_scenario("t.yaml").shape()) == ("h0", "h1", "h2", "h3")
+
+
+def test_a_distribution_becomes_flows_at_a_load(call: Call, here: Path) -> None:
+    written(here, "web.cdf", SIZES)
+    ended = call("import", "web.cdf")
+    assert (ended.status, "4 points, up to 3e+07 bytes" in ended.out) == (0, True)
+    assert Path("web.sizes.cdf").read_text() == SIZES
+    flows = load_scenario("web.yaml").flows.flows
+    sizes = [one.size for flow in flows for one in flow.arrivals]
+    assert len(flows) > 20
+    assert max(sizes) <= 30_000_000
+    assert 0.1 < sum(size <= 20_000 for size in sizes) / len(sizes) < 0.3
+
+
+def test_many_pairs_have_fewer_qps_each(call: Call, here: Path) -> None:
+    pairs = [(src, dst) for src in range(24) for dst in range(24) if src != dst]
+    rows = "".join(f"0,{src},{dst},100\n" for src, dst in pairs)
+    written(here, "all.csv", f"start_s,src,dst,bytes\n{rows}")
+    assert call("import", "all.csv").status == 0
+    assert {flow.qps for flow in load_scenario("all.yaml").flows.flows} == {1}
 
 
 def test_nodes_get_the_hosts_that_are_asked_for(call: Call, here: Path) -> None:
