@@ -228,7 +228,8 @@ def port_told(evidence: StepEvidence) -> Complaints:
         told = [mask for each, _, mask in updates if down_ns <= each.t_ns < up_ns]
         if not any(not mask >> plane & 1 for mask in told):
             yield f"told no peer that its port of plane {plane} was down"
-        if not any(each.plane == plane and each.t_ns > up_ns for each in evidence.tape.data_sent()):
+        back = any(each.plane == plane and each.t_ns > up_ns for each in evidence.tape.data_sent())
+        if evidence.role.sends and not back:
             yield f"sent no data on plane {plane} after its port was up again"
 
 
