@@ -41,13 +41,8 @@ class _Sent(NamedTuple):
     ends: int
 
 
-class FlowWrite(NamedTuple):
-    """A message that can be posted."""
-
-    qp: str
-    data: memoryview
-    offset: int
-    immediate: int
+FlowWrite = tuple[str, memoryview, int, int]
+"""A message that can be posted: QP, data, offset, immediate. A named tuple would not compile: mypyc, memoryview."""
 
 
 class _Lane:
@@ -119,7 +114,7 @@ class OutgoingFlows:
             self._ended = True
             for lane in self._lanes:
                 lane.sent.append(_Sent(0, _NO_FLOW))
-                yield FlowWrite(lane.qp, lane.content.of(0, 0), 0, LAST | lane.posted & NUMBERS)
+                yield lane.qp, lane.content.of(0, 0), 0, LAST | lane.posted & NUMBERS
 
     def _next_of(self, lane: _Lane) -> FlowWrite:
         number = lane.waiting[0]
@@ -133,7 +128,7 @@ class OutgoingFlows:
         lane.sent.append(_Sent(size, number if size == left else _NO_FLOW))
         index = lane.posted
         lane.posted += 1
-        return FlowWrite(lane.qp, lane.content.of(index, size), index % self._slots * self._size, immediate)
+        return lane.qp, lane.content.of(index, size), index % self._slots * self._size, immediate
 
 
 def _backlog(lane: _Lane) -> int:

@@ -405,7 +405,7 @@ class Program:
         while not stream.done:
             stream.complete(self._now_ns, self._outstanding)
             for write in stream.writes(self._now_ns):
-                self._post(write.qp, write.data, write.offset, write.immediate)
+                self._post(*write)
             if stream.completed and (stream.done or self._now_ns >= report_ns):
                 report_ns = self._now_ns + self._grain_ns
                 self._reports.append(FlowsReport(peer, stream.completed))
