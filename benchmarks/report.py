@@ -23,7 +23,7 @@ def main() -> None:
     """A line for each folder."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", metavar="RUN", nargs="+", type=Path)
-    parser.add_argument("--times", type=int, default=1, help="stretch the run so many times")
+    parser.add_argument("--times", type=int, default=1, help="stretch the run N times")
     given = parser.parse_args()
     print("workload      page  made in  read and judged in  ratio  read in  memory, at most")
     with tempfile.TemporaryDirectory() as place:

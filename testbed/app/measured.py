@@ -15,7 +15,7 @@ from mrc_testbed.testbed.rundir.ownership import is_running
 from mrc_testbed.testbed.rundir.results import COMPARE_FILE, RESULTS, is_comparison, run_folder, run_folders
 
 OPTION = "--measured"
-_NOBODY_WAITED = "no path was left and no QP stood still because of a fault"
+_NOBODY_WAITED = "no path was left and no QP stalled because of a fault"
 
 
 def measured_waits(names: Sequence[Path], out: Path = RESULTS) -> tuple[list[MeasuredWaits], list[str]]:

@@ -87,7 +87,7 @@ def execute(
     host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the run, such as h3.")],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[--] CMD...", help="Behind `--` as it stands; else a line for a shell, as with ssh."),
+        typer.Argument(metavar="[--] CMD...", help="Behind `--` as written; else a line for a shell, as with ssh."),
     ] = None,
     run: Annotated[
         Path | None,

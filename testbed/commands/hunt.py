@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.app.hunt.subject import HuntRequest
     from mrc_testbed.testbed.app.hunt.workers import HuntWorkers
 
-_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Try so many seeds.")]
+_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Try N seeds.")]
 _First = Annotated[int | None, typer.Option("--seed", min=0, help="The first; else the file's.", show_default=False)]
 _Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; else one a core.", show_default=False)]
 _Move = Annotated[

@@ -35,7 +35,7 @@ _Runs = Annotated[
     typer.Option("--run", metavar="RUN", help="Judge this run in place of a new one. Repeatable: one for each cell."),
 ]
 _Web = Annotated[bool, typer.Option("--web", help="In a browser: the text beside the live fabric, and the answers.")]
-_Again = Annotated[bool, typer.Option("--again", help="Run anew, also what was run already.")]
+_Again = Annotated[bool, typer.Option("--again", help="Run all again, also what was run already.")]
 
 
 def list_lessons(
@@ -256,7 +256,7 @@ def restore(folder: Folder = Path()) -> None:
     from mrc_testbed.testbed.lessons.work import restore as begin_anew
 
     work, kept = begin_anew(folder)
-    say(f"{work.folder}: begun anew; what was there is kept in {kept}")
+    say(f"{work.folder}: begun again; what was there is kept in {kept}")
 
 
 def new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.", show_default=False)]) -> None:

@@ -90,7 +90,7 @@ ScaleOption = Annotated[
     typer.Option(
         "--scale",
         metavar="K",
-        help="So many times faster than written, in virtual time; real: ports of 100 Gb/s.",
+        help="K times faster than written, in virtual time; real: ports of 100 Gb/s.",
         show_default=False,
         rich_help_panel=HOW,
     ),
@@ -113,7 +113,7 @@ Certs = Annotated[
 ]
 Insecure = Annotated[
     bool,
-    typer.Option("--insecure", help="Allow tcp:// to other machines: whoever reaches it is root on every worker."),
+    typer.Option("--insecure", help="Allow tcp:// to other machines: anyone who reaches it is root on every worker."),
 ]
 
 

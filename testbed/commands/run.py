@@ -70,7 +70,7 @@ _Retry = Annotated[
     ),
 ]
 _Jobs = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Run so many at once, in virtual time.", rich_help_panel=HOW)
+    int, typer.Option(metavar="N", min=1, help="Run N at once, in virtual time.", rich_help_panel=HOW)
 ]
 _Junit = Annotated[
     Path | None,
@@ -94,7 +94,7 @@ _DryRun = Annotated[
 _Tied = Annotated[
     int | None,
     typer.Option(
-        metavar="FD", help="End as by SIGTERM when this descriptor, of whoever started it, closes.", rich_help_panel=HOW
+        metavar="FD", help="End as by SIGTERM when this descriptor, of its parent, closes.", rich_help_panel=HOW
     ),
 ]
 _Cell = Annotated[Path | None, typer.Option(hidden=True, help="Write what a sweep keeps of the run to this file.")]

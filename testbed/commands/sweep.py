@@ -62,12 +62,12 @@ _Retry = Annotated[
 _Fetch = Annotated[str, typer.Option(metavar="WHAT", help="Of each run: summary, evidence (all but captures) or all.")]
 _Jobs = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Here, in virtual time: so many cells at once; else one a core."),
+    typer.Option(metavar="N", min=1, help="Here, in virtual time: N cells at once; else one a core."),
 ]
 _Command = Annotated[str, typer.Option(hidden=True, help="Run cells by this command in place of `mrc-testbed run`.")]
 _Index = Annotated[int, typer.Option(metavar="I", help="Which share, from 0 on.", show_default=False)]
 _Of = Annotated[int, typer.Option(metavar="N", min=1, help="Of how many shares.", show_default=False)]
-_Shares = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="So many jobs at most.")]
+_Shares = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="N jobs at most.")]
 _Mixed = Annotated[bool, typer.Option("--mixed", help="Gather cells of other sweeps and of several versions, too.")]
 _Tables = Annotated[
     str,

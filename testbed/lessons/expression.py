@@ -115,5 +115,5 @@ def _computed(node: ast.expr, numbers: Mapping[str, float]) -> float:
             return -_computed(inner, numbers)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
             return _BINARY[type(sign)](_computed(left, numbers), _computed(right, numbers))
-    word = f" {node.id!r}; figures stand in braces" if isinstance(node, ast.Name) else ""
+    word = f" {node.id!r}; figures are in braces" if isinstance(node, ast.Name) else ""
     raise ExpressionError(f"has something other than numbers, + - * / and figures in braces{word}")

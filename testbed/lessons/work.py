@@ -234,7 +234,7 @@ def open_work(folder: Path, teachers: Mapping[str, Path] | None = None) -> Work:
         if marker.format != FORMAT:
             began, now = f"format {marker.format}", f"format {FORMAT}"
         place = f"{folder / MARKER}:{marker.version_line}"
-        fix = f"`mrc-testbed lesson restore {folder}` begins it anew and keeps what is here"
+        fix = f"`mrc-testbed lesson restore {folder}` begins it again and keeps what is here"
         raise UsageError(f"{place}: was started from {began} of {marker.name}, here is {now}; {fix}")
     return Work(folder, lesson, marker.seed_by_name)
 
@@ -256,7 +256,7 @@ def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
     if there:
         other = f"`mrc-testbed lesson start {lesson.number or lesson.folder} OTHER`"
         again = f"`mrc-testbed lesson restore {folder}`"
-        raise UsageError(f"{folder / there[0]}: is there already; start elsewhere with {other}, or anew with {again}")
+        raise UsageError(f"{folder / there[0]}: is there already; start elsewhere with {other}, or again with {again}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, name in lesson.handed_out():

@@ -57,7 +57,7 @@ def scheduler_address(text: str, certs: Path, insecure: bool) -> SchedulerAddres
         return SchedulerAddress(text, certs)
     if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
-            f"--on {text}: whoever can reach this scheduler is root on every worker; use tls:// with"
+            f"--on {text}: anyone who can reach this scheduler is root on every worker; use tls:// with"
             " `mrc-testbed sweep keys`, or --insecure on a network that is yours alone"
         )
     return SchedulerAddress(text, None, insecure)

@@ -56,7 +56,7 @@ def request(settings: TcpSettings, endpoint: Mapping[str, Any]) -> dict[str, Any
 
 def needs_of(word: str) -> PortNeeds:
     """Switches must hash what its kernel draws again, or see what the program of their ports leaves them to see."""
-    how = "or switches hash what its kernel draws anew at each timeout: `ecmp: {repath: true}`"
+    how = "or switches hash what its kernel draws again at each timeout: `ecmp: {repath: true}`"
     return PortNeeds(why=f"{word} ({how})", unless_repath=True)
 
 

@@ -68,7 +68,7 @@ globalThis.Testbed ??= {};
     return [left, Math.max(Math.min(bar.to, width) - left, 1.5)];
   }
 
-  /** A name stands in the first bar of its row that has room for it or beside it; else in the margin, where it fits. */
+  /** A name is in the first bar of its row that has room for it or beside it; else in the margin, where it fits. */
   function label(layer, bars, width, margin) {
     const byRow = new Map();
     for (const bar of [...bars].sort((one, other) => one.from - other.from)) {

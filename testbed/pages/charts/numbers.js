@@ -16,7 +16,7 @@ globalThis.Testbed ??= {};
   /** In what the axis of time is read: {word, per (of them in a second)}. */
   Testbed.timeUnit = () => unit;
 
-  /** The page is about so many seconds: of a short time, as at real scale, milliseconds are read. */
+  /** How many seconds the page is about: of a short time, as at real scale, milliseconds are read. */
   Testbed.readTimesOf = (length) => {
     unit = length < SHORT_S ? { word: "ms", per: 1e3 } : { word: "s", per: 1 };
   };

@@ -23,7 +23,7 @@
     if (latest) for (const view of views) view.update(latest);
   }
 
-  /** Another server may have another page: it is loaded anew. */
+  /** Another server may have another page: it is loaded again. */
   function known(server) {
     if (server !== Live.data.server) location.reload();
     return server === Live.data.server;

@@ -50,7 +50,7 @@ def commands(folder: Path) -> list[tuple[str, str]]:
     """What a command does, and the command, to be called where the run was."""
     name = shlex.quote(str(folder))
     return [
-        ("run the scenario again, faults drawn anew from the same seed", f"mrc-testbed run {name}/{SCENARIO_FILE}"),
+        ("run the scenario again, faults drawn again from the same seed", f"mrc-testbed run {name}/{SCENARIO_FILE}"),
         ("the same faults at the very same times", f"mrc-testbed replay {name}"),
         ("make this page again", f"mrc-testbed report {name}"),
     ]

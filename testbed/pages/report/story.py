@@ -192,11 +192,11 @@ def _stalls(record: RunRecord) -> str:
     """The longest stall of a QP; each transport reacts in its own way."""
     longest = evaluate_figure(record, parse_figure("stall.p100"), "ns").value
     if longest is None:
-        return "whether a QP stood still is not known"
+        return "whether a QP stalled is not known"
     if not longest:
-        return "no QP stood still for longer than 2 T"
+        return "no QP stalled for longer than 2 T"
     rtt_ns = record.scenario.fabric.rtt_ns
-    return f"a QP stood still for {amount(Dimension.TIME, longest)}" + (
+    return f"a QP stalled for {amount(Dimension.TIME, longest)}" + (
         f" ({number(longest / rtt_ns)} T)" if rtt_ns else ""
     )
 

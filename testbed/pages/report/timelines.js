@@ -5,7 +5,7 @@ globalThis.Testbed ??= {};
   const { svg, html } = Testbed;
   const ROW = 15;
   const MOST = 12;
-  const NO_STALL = "No QP stood still for longer than 2 T, or 20 ms if that is longer.";
+  const NO_STALL = "No QP stalled for longer than 2 T, or 20 ms if that is longer.";
   // name, share of the row's height, pattern
   const STATES = {
     G: ["GOOD: in use (port: up; mapper: not accused)", 0.16, null],
@@ -15,7 +15,7 @@ globalThis.Testbed ??= {};
     D: ["DENIED: may not be used", 0.8, "M2 0V4"],
     A: ["accused by the mapper", 0.5, "M0 2H4M2 0V4"],
     P: ["QP: delivers, or has nothing to", 0.16, null],
-    W: ["QP: stands still, with data to deliver", 0.8, "M0 2H4"],
+    W: ["QP: stalled, with data to deliver", 0.8, "M0 2H4"],
   };
 
   /** `timelines`: as timelines.py makes them. */
@@ -29,7 +29,7 @@ globalThis.Testbed ??= {};
     const button = html("button", { type: "button", class: "screen-only" });
     container.append(legend(used), button);
     const chart = Testbed.rowChart(container, view, {
-      label: timelines.all ? "States of paths" : "When QPs stood still",
+      label: timelines.all ? "States of paths" : "When QPs stalled",
       faults,
       groups: timelines.groups.map((group) => ({ ...group, note: note(group) })),
       ...Testbed.sides,
@@ -71,7 +71,7 @@ globalThis.Testbed ??= {};
     const changed = `${paths} of ${timelines.all} paths left GOOD: sender, peer, ${timelines.named} of each.`;
     const ports = timelines.ports ? " Of a NIC port: what its own host saw, and what it told its peers." : "";
     const ours = paths ? changed : `All ${timelines.all} paths stayed GOOD.`;
-    const still = timelines.stalls ? " A QP: sender and receiver; it stands still when nothing is acknowledged for 2 T." : "";
+    const still = timelines.stalls ? " A QP: sender and receiver; it is stalled when nothing is acknowledged for 2 T." : "";
     const told = `${timelines.all ? ours : ""}${still || (timelines.all ? "" : NO_STALL)}`.trim();
     return `${told}${ports}${marked ? " Upright lines: injection, and dashed the heal." : ""}${grain}${left}`;
   }

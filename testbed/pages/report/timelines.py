@@ -28,12 +28,12 @@ LETTERS = {
     "DOWN": "B",
 }
 NO_FAULT, DENIED_ONLY, PORTS = "no fault", "denylist", "NIC ports, as hosts saw them"
-STALLS = "QPs that stood still"
+STALLS = "QPs that stalled"
 _BEFORE = {IN_USE: RESTING, RESTING: IN_USE}
 """What a path was before it came to rest, or back from there."""
 _DELIVERS, _STANDS = "P", "W"
 _TWO_TIERS = 2
-_WHAT = {PORTS: "down", STALLS: "stood still"}
+_WHAT = {PORTS: "down", STALLS: "stalled"}
 
 
 def timelines(record: RunRecord, clock: Clock) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class BfdTimers(Model):
         examples=["100ms"],
         json_schema_extra={"default": "300ms"},
     )
-    multiplier: Whole = Field(default=3, ge=2, le=255, description="so many in a row must be missing", examples=[3])
+    multiplier: Whole = Field(default=3, ge=2, le=255, description="how many in a row must be missing", examples=[3])
 
     @field_validator("interval_ns")
     @classmethod

@@ -48,7 +48,7 @@ def _around(value: object) -> tuple[str, ...]:
         raise refuse(f"must be the name of a fault, a list of such names, `{ALL_FAULTS}` or `{WHOLE_RUN}`")
     for word, meaning in ((ALL_FAULTS, "every fault"), (WHOLE_RUN, "the whole run")):
         if word in items and len(items) > 1:
-            raise refuse(f"`{word}` must stand alone: it means {meaning}")
+            raise refuse(f"`{word}` must be alone: it means {meaning}")
     return () if items == [ALL_FAULTS] else tuple(items)
 
 

@@ -84,7 +84,7 @@ class EndpointSettings(Model):
         examples=[5],
     )
     reorder_ns: DurationOrAuto = _auto(
-        "reorder_time", "what was sent so much before an arrived packet is lost; auto: from round trips", "20ms"
+        "reorder_time", "what was sent this long before an arrived packet is lost; auto: from round trips", "20ms"
     )
     reorder_packets: Whole = Field(
         default=3, ge=0, le=4096, description="PSNs above a hole that must have arrived as well", examples=[3]

@@ -41,7 +41,7 @@ class FabricSettings(Model):
     given_family: Annotated[family_choice(FAMILIES) | None, given(_EXAMPLE)] = Field(  # type: ignore[valid-type]
         default=None,
         alias="family",
-        description=f"how a plane is wired, where not as {FLAT.word}, whose keys stand beside it",
+        description=f"how a plane is wired, where not as {FLAT.word}, whose keys are beside it",
         examples=[_EXAMPLE],
     )
     t0_groups: Whole = family_key_field(Clos2, "t0_groups", default=2)

@@ -173,7 +173,7 @@ class Scenario(Model):
     )
     variants: Annotated[Variants | None, given(VARIANTS_EXAMPLE)] = Field(
         default=None,
-        description="the same in named forms, each of which changes some keys",
+        description="the same in named forms; each changes some keys",
         examples=[VARIANTS_EXAMPLE],
     )
     variant: Annotated[Name | None, given("roce-16")] = Field(
@@ -181,7 +181,7 @@ class Scenario(Model):
     )
     cases: Annotated[Variants | None, given(CASES_EXAMPLE)] = Field(
         default=None,
-        description="the same in named situations, such as faults, each of which changes some keys",
+        description="the same in named situations, such as faults; each changes some keys",
         examples=[CASES_EXAMPLE],
     )
     case: Annotated[Name | None, given("near-cut")] = Field(

@@ -62,7 +62,7 @@ def _entry(raw: Any) -> Any:
     if not isinstance(raw, dict):
         raise refuse(f"must be one of {', '.join(USES)}, or levels such as {_EXAMPLE}")
     if "use" in raw:
-        raise refuse("must stand alone, as in `switch: plain`; levels require the port program anyway", key="use")
+        raise refuse("must be alone, as in `switch: plain`; levels require the port program anyway", key="use")
     return raw
 
 

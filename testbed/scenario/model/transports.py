@@ -90,7 +90,7 @@ class EcmpSettings(Model):
     )
     repath: Switchable = Field(
         default=False,
-        description="switches hash what the sending kernel drew anew at each timeout (as with flow labels)",
+        description="switches hash what the sending kernel draws again at each timeout (as with flow labels)",
         examples=["true"],
     )
     hosts: Literal["in-turn", "hashed"] = Field(

@@ -42,7 +42,7 @@ def test_a_baseline_shows_stalls_where_mrc_shows_paths(tmp_path: Path) -> None:
         assert lacking not in summary
     assert "4.55 s, 228 T" in summary
     assert "TCP, cubic: least retransmission timeout 200 ms" in summary
-    assert "a QP stood still for 4.55 s (228 T)" in page
+    assert "a QP stalled for 4.55 s (228 T)" in page
     assert "longest<br>stall" in page
     assert 'href="#paths">Stalls' in page
     assert "Paths: " not in page
@@ -90,7 +90,7 @@ def test_over_three_tiers_a_flow_is_on_two_uplinks_and_is_one_flow() -> None:
 def test_its_chart_has_a_row_for_each_qp_that_stood_still(tmp_path: Path) -> None:
     record = tcp(tmp_path)
     found = drawn(record, read_samples(record.folder))["timelines"]
-    (group,) = [group for group in found["groups"] if group["title"] == "QPs that stood still"]
+    (group,) = [group for group in found["groups"] if group["title"] == "QPs that stalled"]
     assert (found["all"], found["stalls"]) == (None, 1)
     (row,) = group["rows"]
     assert (row["label"], row["t"], row["s"]) == ("h0\u2192h1", [3.55, 8.1], "WP")

@@ -184,7 +184,7 @@ def test_a_run_in_which_nobody_waited_is_left_out(tmp_path: Path) -> None:
     waits, left_out = measured_waits(folders)
     assert [each.name for each in waits] == ["MRC"]
     assert left_out == [
-        f"--measured {tmp_path}/tcp: no path was left and no QP stood still because of a fault; left out"
+        f"--measured {tmp_path}/tcp: no path was left and no QP stalled because of a fault; left out"
     ]
 
 
@@ -226,7 +226,7 @@ def written(folder: Path, run: RunFolder) -> Path:
         (killed(watched()), "it did not end by itself: killed"),
         (break_off(watched()), "job died at 4.4 s"),
         (calm(watched()), "nothing broke in it, so there is nothing to recover from"),
-        (unhurt(watched()), "no path was left and no QP stood still because of a fault"),
+        (unhurt(watched()), "no path was left and no QP stalled because of a fault"),
     ],
     ids=["late", "killed", "died", "calm", "unhurt"],
 )

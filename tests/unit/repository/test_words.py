@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,8 @@ QUOTED = frozenset(
 
 CODE = ("action", "benchmarks", "docs", "hosts", "scenarios", "src", "testbed", "tests", "tools", "topos")
 """Folders with Python files."""
+PROGRAM = ("hosts", "src", "testbed", "topos")
+"""Those of them whose strings users read."""
 
 
 def unclear(text: str) -> Iterator[tuple[int, str]]:
@@ -49,6 +51,15 @@ def remarks(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+def spoken(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of all other strings of a Python file: help, descriptions of keys, messages, words of pages."""
+    tree = ast.parse(source)
+    remarked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarked:
+            yield node.lineno, node.value
+
+
 def files(*patterns: str) -> list[Path]:
     return sorted({path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()})
 
@@ -63,8 +74,8 @@ def in_whole(path: Path) -> list[str]:
     return [told(path, line, words) for line, words in found if (name, words) not in QUOTED]
 
 
-def in_remarks(path: Path) -> list[str]:
-    said = remarks(path.read_text(encoding="utf-8"))
+def in_parts(path: Path, parts: Callable[[str], Iterator[tuple[int, str]]]) -> list[str]:
+    said = parts(path.read_text(encoding="utf-8"))
     return [told(path, first + line - 1, words) for first, text in said for line, words in unclear(text)]
 
 
@@ -74,7 +85,16 @@ def test_pages_and_scenarios_say_it_in_plain_words() -> None:
 
 @pytest.mark.parametrize("folder", CODE)
 def test_docstrings_and_comments_say_it_in_plain_words(folder: str) -> None:
-    assert [line for path in files(f"{folder}/**/*.py", f"{folder}/*.py") for line in in_remarks(path)] == []
+    assert [line for path in files(f"{folder}/**/*.py", f"{folder}/*.py") for line in in_parts(path, remarks)] == []
+
+
+@pytest.mark.parametrize("folder", PROGRAM)
+def test_what_the_program_says_is_in_plain_words(folder: str) -> None:
+    assert [line for path in files(f"{folder}/**/*.py") for line in in_parts(path, spoken)] == []
+
+
+def test_scripts_and_templates_of_pages_say_it_in_plain_words() -> None:
+    assert [line for path in files("testbed/**/*.js", "testbed/**/*.html") for line in in_whole(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -97,6 +117,11 @@ def test_remarks_are_docstrings_and_comments_alone() -> None:
         (2, "of which"),
         (1, "so many"),
     ]
+
+
+def test_what_is_said_is_in_all_other_strings() -> None:
+    source = '"""so many"""\n\nX = Field(description="so much", help=f"of which {X}")\n'
+    assert [words for _, text in spoken(source) for _, words in unclear(text)] == ["so much", "of which"]
 
 
 @pytest.mark.parametrize("page", files(*PAGES), ids=lambda page: str(page.relative_to(ROOT)))

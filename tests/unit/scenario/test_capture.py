@@ -122,7 +122,7 @@ def test_a_union_is_the_same_times_in_windows_apart(drawn: list[tuple[int, int]]
             "links: links, around: [flap, zzz]",
             "capture.0.around.1: there is no fault 'zzz'; there are flap, cold, calm",
         ),
-        ("links: links, around: [flap, all]", "`all` must stand alone"),
+        ("links: links, around: [flap, all]", "`all` must be alone"),
         ("links: links, around: 3", "must be the name of a fault, a list of such names, `all` or `run`"),
         ("links: links, around: calm", "this seed draws no fault of 'calm', so nothing would be captured"),
         ("links: links, around: flap, snap: 10B", "10B cuts headers off: it holds no header; 158B is the least"),

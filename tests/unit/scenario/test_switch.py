@@ -221,7 +221,7 @@ def test_without_a_word_the_machine_decides() -> None:
     [
         ("autoo", "s.yaml:3:18: fabric.switch: 'autoo' is not one of auto, program, plain; did you mean 'auto'?"),
         ("3", "fabric.switch: must be one of auto, program, plain, or levels such as {ecn: [0.2, 0.8]"),
-        ("{use: plain}", "3:19: fabric.switch.use: must stand alone, as in `switch: plain`"),
+        ("{use: plain}", "3:19: fabric.switch.use: must be alone, as in `switch: plain`"),
         ("{trimm: 2}", "fabric.switch.trimm: unknown key 'trimm'; did you mean 'trim'?"),
         ("{ecn: 0.2}", "fabric.switch.ecn: must be the two ends of the ramp, such as [0.2, 0.8]"),
         ("{ecn: [0.2, 0.5, 0.8]}", "fabric.switch.ecn: must be the two ends"),
