@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -17,6 +16,7 @@ from typing import Any
 
 from mrc_testbed.testbed.state import FOLDER
 from mrc_testbed.testbed.version import PLACE
+from mrc_testbed.testbed.whole_files import write_whole
 
 _READ = ("testbed", "hosts", "topos", "scenarios")
 """Folders of the program whose files decide what is made."""
@@ -59,12 +59,9 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _write(file: Path, text: str) -> None:
-    """Whole or not at all. Root leaves no file of its own in the home of somebody else."""
+    """Root leaves no file of its own in the home of somebody else."""
     home = file.parents[1]
     if hasattr(os, "geteuid") and home.exists() and home.stat().st_uid != os.geteuid():
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, path = tempfile.mkstemp(dir=file.parent)
-    with open(descriptor, "w", encoding="utf-8") as written:
-        written.write(text)
-    os.replace(path, file)
+    write_whole(file, text)

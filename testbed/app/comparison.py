@@ -13,9 +13,9 @@ from mrc_testbed.testbed.compare.runs import ComparedRun, load_runs
 from mrc_testbed.testbed.compare.sequence import SequenceDiff, repeats, sequence_diff
 from mrc_testbed.testbed.errors import NotRepeatedError, RunError, UsageError
 from mrc_testbed.testbed.pages.comparison.page import comparison_page
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import COMPARE_FILE, new_folder
+from mrc_testbed.testbed.whole_files import write_whole
 
 NAME = "compare"
 PAGE_FILE = "compare.html"

@@ -18,7 +18,6 @@ from mrc_testbed.testbed.incidents.blind import BlindWindow, write_blind
 from mrc_testbed.testbed.incidents.case import CaseFolder, drawn_text
 from mrc_testbed.testbed.incidents.effect import effect_of
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import LOGS
 from mrc_testbed.testbed.runner.phases import RunJob
@@ -26,6 +25,7 @@ from mrc_testbed.testbed.runner.progress import Silent
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.load.effective import plain_text
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
+from mrc_testbed.testbed.whole_files import write_whole
 
 VIRTUAL_RUN = "virtual"
 

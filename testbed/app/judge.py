@@ -20,7 +20,8 @@ from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.junit import JUNIT_FILE, junit_text
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.report.summary import MIN_WIDTH, render_summary, summary_text, verdict_line
-from mrc_testbed.testbed.rundir.files import RecordError, write_json, write_whole
+from mrc_testbed.testbed.rundir.files import RecordError, write_json
+from mrc_testbed.testbed.whole_files import write_whole
 
 
 def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:

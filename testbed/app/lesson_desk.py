@@ -17,10 +17,10 @@ from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, Answers, LessonQues
 from mrc_testbed.testbed.lessons.work import Work
 from mrc_testbed.testbed.pages.live.lesson import grade_content, lesson_content, refusal_content, shown_answer
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_value
 from mrc_testbed.testbed.web.sse_state import GRADE, LESSON
+from mrc_testbed.testbed.whole_files import write_whole
 
 if TYPE_CHECKING:  # it needs sockets that other systems do not have
     from mrc_testbed.testbed.web.server_process import ServerProcess

@@ -21,9 +21,10 @@ from mrc_testbed.testbed.lessons.work import (
     with_seed_by_name,
 )
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.testbed.rundir.files import write_json, write_whole
+from mrc_testbed.testbed.rundir.files import write_json
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import missing_folders
+from mrc_testbed.testbed.whole_files import write_whole
 
 CSV_FILE, JSON_FILE = "grades.csv", "grades.json"
 _NOT_THEIRS = (MissingCapability, RunError, WrongWorld, UnknownLesson)

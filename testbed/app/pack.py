@@ -13,12 +13,12 @@ from mrc_testbed.testbed.app.batch import load_cases
 from mrc_testbed.testbed.errors import RunError, ScenarioError, UsageError
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.report.pack import pack_as_dict, pack_markdown
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import PAPER_FILE, new_folder
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.load.shipped import shipped
 from mrc_testbed.testbed.scenario.model.matrix import VARIANT
+from mrc_testbed.testbed.whole_files import write_whole
 
 
 class Pack(StrEnum):

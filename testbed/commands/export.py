@@ -154,7 +154,7 @@ def _scenario_of(run: Path, out: Path, changes: list[str]) -> Scenario:
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    from mrc_testbed.testbed.rundir.files import write_whole
+    from mrc_testbed.testbed.whole_files import write_whole
 
     if str(folder) == "-":
         raise UsageError("--file -: a lab is a folder, not one file")
@@ -169,7 +169,7 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _write(target: Path, text: str) -> None:
-    from mrc_testbed.testbed.rundir.files import write_whole
+    from mrc_testbed.testbed.whole_files import write_whole
 
     if target == Path("-"):
         say(text, end="")

@@ -69,9 +69,7 @@ _Retry = Annotated[
         rich_help_panel=HOW,
     ),
 ]
-_Jobs = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Run N at once, in virtual time.", rich_help_panel=HOW)
-]
+_Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Run N at once, in virtual time.", rich_help_panel=HOW)]
 _Junit = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write JUnit XML to this file.", show_default=False, rich_help_panel=OUTPUT),

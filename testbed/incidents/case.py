@@ -10,8 +10,9 @@ from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.draw import Draft
-from mrc_testbed.testbed.rundir.files import read_json, write_json, write_whole
+from mrc_testbed.testbed.rundir.files import read_json, write_json
 from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.whole_files import write_whole
 
 CASE_FILE, TRUTH_FILE = "case.json", "truth.json"
 TRUTH_SUFFIX = ".truth"

@@ -17,9 +17,10 @@ from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.lessons.lesson import COURSE_FILE, Lesson, Stage
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.reading import YamlFile
-from mrc_testbed.testbed.rundir.files import read_json, write_json, write_whole
+from mrc_testbed.testbed.rundir.files import read_json, write_json
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.state import state_paths
+from mrc_testbed.testbed.whole_files import write_whole
 
 FORMAT = 1
 _JOINED = "courses.json"

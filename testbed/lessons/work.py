@@ -20,13 +20,13 @@ from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, 
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.reading import YamlFile
 from mrc_testbed.testbed.lessons.shelf import LESSONS, find_lesson, lesson_folder, shipped_lessons
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.scenario.load.loader import PLUGINS
 from mrc_testbed.testbed.scenario.load.shipped import SUFFIX, with_own_hint
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.source import KeyPath, dotted
+from mrc_testbed.testbed.whole_files import write_whole
 
 MARKER = "lesson.yaml"
 RUNS = "runs"

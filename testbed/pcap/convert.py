@@ -15,7 +15,7 @@ from mrc_testbed.testbed.pcap.index import FOLDER, INDEX, CaptureFile, index_tex
 from mrc_testbed.testbed.pcap.link_events import LinkEvent, link_events
 from mrc_testbed.testbed.pcap.raw import SUFFIX, FrameKind, Mark, RawCapture
 from mrc_testbed.testbed.pcap.section_comment import section_comment
-from mrc_testbed.testbed.rundir.files import open_new, write_whole
+from mrc_testbed.testbed.whole_files import open_new, write_whole
 from mrc_testbed.topos.nodes import Link
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,8 +19,16 @@ if TYPE_CHECKING:
 
 LOG_WIDTH = 110
 """Width of a file or a pipe."""
+_KEPT = "\ue000"
+"""What is printed as a blank at which no line ends: rich ends lines at a no-break space too."""
+_UNIT = re.compile(r"(?<=\d) (?=(?:[num]s|us|s|min|h|[kMG]?(?:b/s|B/s)|[kKMGT]i?B|B|[TR]|rtt|RTT|%)(?![\w/]))")
 _BACK = "\r"
 """What a line ends with that is drawn over."""
+
+
+def unbroken(text: str) -> str:
+    """The text with each number and its unit on one line, on a `PatientConsole`."""
+    return _UNIT.sub(_KEPT, text)
 
 
 class PatientConsole(Console):
@@ -40,7 +49,7 @@ class PatientConsole(Console):
             if segment.control or segment.text == _BACK:
                 yield segment
             else:
-                yield Segment(plain(segment.text), segment.style)
+                yield Segment(plain(segment.text.replace(_KEPT, " ")), segment.style)
 
     def print_without_blanks(self, table: Table) -> None:
         """A table without the blanks that fill its last column, so that lines of a file or pipe end with a word."""

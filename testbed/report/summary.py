@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -50,6 +50,8 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
+    from mrc_testbed.testbed.report.console import unbroken
+
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
@@ -58,7 +60,7 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
         unmet = unmet_words(record)
         parts += ["", Text(f"{unmet}: the run does not show what it does", style=_WARNING_STYLE)] if unmet else []
     trusted = short_lines(biases([record.scenario]))
-    parts += ["", _facts(verdict, record), *(["", "\n".join(trusted)] if trusted else [])]
+    parts += ["", _facts(verdict, record), *(["", unbroken("\n".join(trusted))] if trusted else [])]
     return Group(*parts, "", verdict_line(verdict, record))
 
 
@@ -120,13 +122,15 @@ def _checks(verdict: Verdict) -> Table:
 def _check_cells(check: CheckResult, judged: bool) -> tuple[Text, Text, str, str, str]:
     from rich.text import Text
 
+    from mrc_testbed.testbed.report.console import unbroken
+
     warning = check.level is Severity.WARNING or not judged
     style = _WARNING_STYLE if warning and check.status not in HARMLESS else _STYLES[check.status]
     name = Text(check.name)
     if check.status is Status.FAIL and check.place:
         name.append(f"\n{check.place}", style=style)
     if check.status is not Status.PASS and check.why and not check.unbelieved:
-        name.append(f"\n{check.why}", style=style)
+        name.append(f"\n{unbroken(check.why)}", style=style)
     figures = shown(check)
     words = (_WARNING_WORDS if judged else {**_WORDS, Status.FAIL: MISSED}) if warning else _WORDS
     word = words[check.status] + (f" {_WORDS[check.unbelieved]}" if check.unbelieved else "")
@@ -163,26 +167,33 @@ def _healing(rows: Sequence[HealingRow]) -> Table:
 
 def _facts(verdict: Verdict, record: RunRecord) -> Table:
     from rich.table import Table
+
+    from mrc_testbed.testbed.report.console import unbroken
+
+    table = Table.grid(padding=(0, 2))
+    for head, said in _rows(verdict, record):
+        said.plain = unbroken(said.plain)
+        table.add_row(head, said)
+    return table
+
+
+def _rows(verdict: Verdict, record: RunRecord) -> Iterator[tuple[str, Text]]:
     from rich.text import Text
 
-    kept = verdict.fidelity.ok
-    word = facts.fidelity_word(verdict.fidelity)
-    machine = Text(word, style="none" if kept else "bold yellow")
-    machine.append(facts.fidelity_line(verdict.fidelity), style="none")
-    table = Table.grid(padding=(0, 2))
-    for row in facts.job_facts(record):
-        table.add_row(*row)
-    for row in mapper_lines(record):
-        table.add_row(*row)
-    table.add_row("network", facts.network_line(record))
+    yield from _plain(*facts.job_facts(record), *mapper_lines(record), ("network", facts.network_line(record)))
     for warning in record.environment.get("warnings") or ():
-        table.add_row("warning", Text(str(warning), style=_WARNING_STYLE))
+        yield "warning", Text(str(warning), style=_WARNING_STYLE)
     if rootless := facts.rootless_line(record):
-        table.add_row("without root", rootless)
-    for row in (*hash_lines(record), *packet_lines(record), *refused_lines(record)):
-        table.add_row(*row)
-    table.add_row("endpoint", facts.endpoint_line(record))
+        yield from _plain(("without root", rootless))
+    yield from _plain(*hash_lines(record), *packet_lines(record), *refused_lines(record))
+    yield from _plain(("endpoint", facts.endpoint_line(record)))
     if captured := capture_line(record.folder):
-        table.add_row("captures", captured)
-    table.add_row("machine", machine)
-    return table
+        yield from _plain(("captures", captured))
+    machine = Text(facts.fidelity_word(verdict.fidelity), style="none" if verdict.fidelity.ok else "bold yellow")
+    yield "machine", machine.append(facts.fidelity_line(verdict.fidelity), style="none")
+
+
+def _plain(*rows: tuple[str, str]) -> Iterator[tuple[str, Text]]:
+    from rich.text import Text
+
+    return ((head, Text(said)) for head, said in rows)

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from mrc_testbed.testbed.errors import RunError, TestbedError
 from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
+from mrc_testbed.testbed.whole_files import write_whole
 
 MOST_DOCUMENT_BYTES = 64 << 20
 """Of a file that is read at once: JSON. Those of the largest runs have a few MB."""
@@ -142,31 +143,6 @@ def open_plain(path: Path, most_bytes: int) -> IO[bytes]:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one JSON object, readable and with a newline at the end."""
     write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def write_whole(path: Path, content: str) -> None:
-    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError.
-
-    What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
-    """
-    if path.is_dir():  # `.` has no name, and beside another one a file would be left
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    temporary = path.with_suffix(path.suffix + ".part")
-    try:
-        with open_new(temporary) as file:
-            file.write(content.encode(errors="backslashreplace"))
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-
-
-def open_new(path: Path) -> IO[bytes]:
-    """A file that was not there; what had its name is removed, and what a link of that name pointed to stays. Raises
-    OSError."""
-    path.unlink(missing_ok=True)
-    return path.open("xb")
 
 
 def refuse_links(folder: Path, *names: str) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.fabric.privileges import can_be_given_to
-from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_failed, write_whole
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_failed
 from mrc_testbed.testbed.rundir.lock import NoLocks, is_locked, locked
 from mrc_testbed.testbed.state import sudo_caller
 from mrc_testbed.testbed.terminal import say
+from mrc_testbed.testbed.whole_files import write_whole
 
 OWNER = "owner.json"
 """Names the process that writes this folder; removed once the verdict exists."""

@@ -14,16 +14,15 @@ from typing import IO, Any, Unpack
 from mrc_testbed.testbed.rundir.files import (
     MOST_LINE_BYTES,
     MOST_TABLE_BYTES,
-    open_new,
     open_plain,
     refuse_strange_files,
     write_failed,
-    write_whole,
 )
 from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, HistoryFields, MapFields
 from mrc_testbed.testbed.rundir.results import LOGS
 from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotWriter
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
+from mrc_testbed.testbed.whole_files import open_new, write_whole
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""

@@ -9,11 +9,12 @@ from typing import Any
 
 from mrc_testbed.testbed.consent import TRUST, Consent
 from mrc_testbed.testbed.errors import RunError, UsageError
-from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_new, open_plain
+from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_plain
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.runner.plugins import note_hashes
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
+from mrc_testbed.testbed.whole_files import open_new
 
 _RUNS = 0o111
 """Who may run a file. A copy can be run where the file could."""

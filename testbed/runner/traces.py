@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import RunError
-from mrc_testbed.testbed.rundir.files import open_new
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.text.beside import COPIES
+from mrc_testbed.testbed.whole_files import open_new
 
 
 def copy_traces(scenario: Scenario, folder: Path) -> None:

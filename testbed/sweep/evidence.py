@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from mrc_testbed.testbed.errors import RunError
-from mrc_testbed.testbed.rundir.files import open_new
+from mrc_testbed.testbed.whole_files import open_new
 
 CELL_FILE = "cell.json"
 SUMMARY, EVIDENCE, ALL = "summary", "evidence", "all"

@@ -11,13 +11,13 @@ from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.report.frames.run import Run
 from mrc_testbed.testbed.report.frames.schema import TABLES
-from mrc_testbed.testbed.rundir.files import open_new
 from mrc_testbed.testbed.rundir.lines import HISTORY
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario.text.keys import value_text
 from mrc_testbed.testbed.sweep.code import version_words
 from mrc_testbed.testbed.sweep.folder import CellTry
 from mrc_testbed.testbed.sweep.gather import Gathered
+from mrc_testbed.testbed.whole_files import open_new
 
 if TYPE_CHECKING:
     import pandas as pd

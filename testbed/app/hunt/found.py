@@ -18,11 +18,11 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.result import Status, Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError
 from mrc_testbed.testbed.report.console import PatientConsole
-from mrc_testbed.testbed.rundir.files import write_whole
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import missing_folders
 from mrc_testbed.testbed.scenario import load_scenario
 from mrc_testbed.testbed.scenario.model.single_faults import SingleFault
+from mrc_testbed.testbed.whole_files import write_whole
 
 _MOST_TITLES = 8
 

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.pages.report.losses import FINER, grain_of
 from mrc_testbed.testbed.pages.report.reproduce import files
 from mrc_testbed.testbed.pages.report.samples import PortSamples, read_samples
 from mrc_testbed.testbed.pages.terms import TERM_SCRIPTS
-from mrc_testbed.testbed.rundir.files import write_whole
+from mrc_testbed.testbed.whole_files import write_whole
 
 REPORT_FILE = "report.html"
 _FOLDER = "report"

@@ -183,9 +183,7 @@ def test_a_run_in_which_nobody_waited_is_left_out(tmp_path: Path) -> None:
     folders = [record_run(tmp_path / name, run) for name, run in (("mrc", watched()), ("tcp", variant(TCP)))]
     waits, left_out = measured_waits(folders)
     assert [each.name for each in waits] == ["MRC"]
-    assert left_out == [
-        f"--measured {tmp_path}/tcp: no path was left and no QP stalled because of a fault; left out"
-    ]
+    assert left_out == [f"--measured {tmp_path}/tcp: no path was left and no QP stalled because of a fault; left out"]
 
 
 def late(folder: RunFolder) -> RunFolder:

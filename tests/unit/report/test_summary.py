@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
     assert "kept time: timers late (p99) 0.3 ms (max 5), timers late (worst) 3 ms (max 100)" in text
     assert "PASS  small  8 steps, P100 1.2 s, clean median 1 s" in text
     assert text.endswith("\n")
+
+
+def test_a_number_and_its_unit_are_on_one_line_at_any_width(tmp_path: Path) -> None:
+    folder = RunFolder(expect=["recovery.p100 <= 6 rtt"])
+    torn = re.compile(r"\d\n +(?:ms|us|s|T|rtt|%|Mb/s|MB/s|MiB)\b")
+    for width in range(80, 121):
+        text = shown(folder, tmp_path, width)
+        assert not torn.search(text), (width, torn.search(text))
+        assert "\ue000" not in text
 
 
 def test_a_fail_names_the_check_last(tmp_path: Path) -> None:

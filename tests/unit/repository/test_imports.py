@@ -31,6 +31,7 @@ ORDER = (
         "testbed.interrupts",
         "testbed.version",
         "testbed.state",
+        "testbed.whole_files",
         "testbed.kept",
         "testbed.terminal",
         "testbed.inputs",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.rundir.files import open_new, write_whole
 from mrc_testbed.testbed.rundir.ownership import OWNER
+from mrc_testbed.testbed.whole_files import open_new, write_whole
 from tests.unit.calls import Call
 from tests.unit.recorded import record_run
 from tests.unit.sweep.swept import planned

@@ -1,0 +1,34 @@
+"""Files that are there whole or not at all, and not written through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+from typing import IO
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError.
+
+    What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
+    """
+    if path.is_dir():  # `.` has no name, and beside another one a file would be left
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_suffix(path.suffix + ".part")
+    try:
+        with open_new(temporary) as file:
+            file.write(content.encode(errors="backslashreplace"))
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def open_new(path: Path) -> IO[bytes]:
+    """A file that was not there; what had its name is removed, and what a link of that name pointed to stays. Raises
+    OSError."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
