@@ -45,8 +45,9 @@ def interop(
     from mrc_testbed.testbed.interop.entries import ours, read_entries
     from mrc_testbed.testbed.interop.steps import STEPS
     from mrc_testbed.testbed.pages.interop.page import matrix_page
-    from mrc_testbed.testbed.rundir.files import write_json, write_whole
+    from mrc_testbed.testbed.rundir.files import write_json
     from mrc_testbed.testbed.rundir.ownership import hand_over
+    from mrc_testbed.testbed.whole_files import write_whole
 
     entries = [ours()] if programs is None else read_entries(programs)
     steps = _wanted(only, STEPS)
