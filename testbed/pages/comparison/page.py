@@ -23,6 +23,7 @@ from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, 
 from mrc_testbed.testbed.pages.assemble import assemble
 from mrc_testbed.testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from mrc_testbed.testbed.pages.comparison.curves import curves
+from mrc_testbed.testbed.pages.comparison.flow_sizes import slowdown_curves
 from mrc_testbed.testbed.pages.comparison.forest import panels
 from mrc_testbed.testbed.pages.comparison.outages import stall_panels
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE
@@ -94,6 +95,7 @@ def comparison_page(comparison: Comparison, sequences: SequenceDiff | None, fold
         "marks": scale.marks,
         "alike": ", ".join(quiet),
         "curves": over_time,
+        "slowdown": None if crossing else slowdown_curves(comparison),
         "crossing": crossing,
         "wins": win_words(crossing[0]) if crossing else "",
         "heads_of_variants": heads(comparison) if apart else (),

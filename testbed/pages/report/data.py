@@ -9,6 +9,7 @@ from mrc_testbed.testbed.checks.result import Verdict
 from mrc_testbed.testbed.pages.report import tables, topology
 from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
 from mrc_testbed.testbed.pages.report.faults import fault_bands
+from mrc_testbed.testbed.pages.report.flow_sizes import flow_sizes
 from mrc_testbed.testbed.pages.report.goodput import goodput_views
 from mrc_testbed.testbed.pages.report.losses import losses
 from mrc_testbed.testbed.pages.report.reproduce import commands, environment_rows, warnings
@@ -40,6 +41,7 @@ def texts(record: RunRecord, verdict: Verdict) -> dict[str, Any]:
         "not_drawn": topology.not_drawn(record, drawing),
         "broken": topology.broken_list(record, clock),
         "has_steps": bool(record.scenario.jobs),
+        "flow_sizes": flow_sizes(record),
         "slowest": slowest_steps(record),
         "worst": " ".join(worst_words(record)),
         "checks": tables.check_rows(verdict),
