@@ -21,6 +21,7 @@ from mrc_testbed.hosts.udp import PORT
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.packet import VirtualPacket
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.nodes import Host
@@ -47,8 +48,8 @@ class Sender:
         self._sack = memoryview(bytes([wire.SACK]) + bytes(wire.SACK_BYTES - 1))
         self._turn = self.received = 0
 
-    def _deliver(self, at_ns: int, packet: bytes, source: int, label: int, port: int, traffic_class: int) -> None:
-        if packet[0] != bth.WRITE_MIDDLE:
+    def _deliver(self, at_ns: int, packet: VirtualPacket) -> None:
+        if packet.data[0] != bth.WRITE_MIDDLE:
             return
         self.received += 1
         if self.received % PER_SACK == 0:

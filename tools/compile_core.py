@@ -45,16 +45,16 @@ FILES = tuple(
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 VIRTUAL = tuple(
     f"testbed/virtual/{name}.py"
-    for name in ("host", "lateness", "lossless", "nic", "packet", "port", "rules", "scheduler")
+    for name in ("host", "inbox", "lateness", "loop", "lossless", "nic", "packet", "port", "rules", "scheduler")
 )
 """The same of the network in virtual time."""
 INTERPRETED = (
     *("hosts/mrc/views.py", "hosts/mrc/cc/base.py", "hosts/mrc/evselect/base.py"),
-    *("hosts/mrc/evselect/guard.py", "hosts/mrc/qp.py"),
+    *("hosts/mrc/evselect/guard.py",),
     *("hosts/mrc/transport.py", "hosts/mrc/settings.py", "hosts/mrc/denylist.py", "hosts/rc/transport.py"),
 )
-"""Protocols, which classes of plugins may inherit from; what assigns its own methods, and what deletes attributes; what
-runs once, when a daemon is configured."""
+"""Protocols, which classes of plugins may inherit from; what assigns its own methods; what runs
+once, when a daemon is configured."""
 INHERITED = (
     *("Adaptive", "Bitmap", "Counted", "EndpointBase", "FixedWindow", "Nscc"),
     *("Oblivious", "QueuePair", "Reps", "Rotation", "Spec", "WeightedPlanes"),

@@ -200,6 +200,19 @@ class EndpointBase(Generic[ContextT, QpT]):
 
     # --- timers, input and output ---
 
+    def handle_datagram(
+        self,
+        view: memoryview,
+        peer: int,
+        flow_label: int,
+        udp_port: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """Take in one UDP payload from host `peer`. The view is not kept."""
+        raise NotImplementedError
+
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""
         self._context.timers.run(now_ns)

@@ -20,6 +20,9 @@ class Qp(QueuePair):
 
     __slots__ = ("_context", "_domain", "_remote", "attributes", "peer", "receiver", "sender")
 
+    __deletable__ = ("receiver", "sender")
+    """For mypyc, whose classes have no attributes that can be deleted else."""
+
     receiver: Receiver
     sender: Sender
 

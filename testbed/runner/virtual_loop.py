@@ -11,8 +11,8 @@ from itertools import count
 
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
-_LOOK_EVERY = 64
-"""Actions between two looks at people's clock: under a millisecond."""
+_LOOK_EVERY = 4
+"""Times that a run is asked whether it is done between two looks at people's clock: under a millisecond."""
 _LISTEN_NS = 50_000_000
 """People's time between two looks at sockets."""
 

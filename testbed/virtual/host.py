@@ -4,93 +4,26 @@ from __future__ import annotations
 
 import json
 import traceback
-from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.control import Fields
-from mrc_testbed.hosts.loops import DatagramLoop
 from mrc_testbed.hosts.network import DatagramNetwork
 from mrc_testbed.hosts.session import Session
-from mrc_testbed.hosts.udp import Datagram, Lateness, Source
+from mrc_testbed.hosts.udp import Lateness, Source
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.inbox import Inbox
 from mrc_testbed.testbed.virtual.lateness import LateTurns
+from mrc_testbed.testbed.virtual.loop import InboxLoop
 from mrc_testbed.testbed.virtual.nic import Nic
-from mrc_testbed.testbed.virtual.packet import VirtualWay
+from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
 from mrc_testbed.testbed.xor import xor_arrays
 
 _NOT_ARMED = -1
-
-
-class _Inbox:
-    """Packets that have come over the last link, until the host's loop takes them in: socket and delay line in one.
-
-    They come in the order in which they are due, so nothing has to be sorted, and none needs a buffer of its own.
-    """
-
-    waits_for_socket = False
-    unread = False
-
-    def __init__(self) -> None:
-        self.unknown_sources = 0
-        self.unknown_ports = 0
-        self.delay_ns = 0
-        self._due_ns: list[int] = []
-        self._waiting: list[Datagram] = []
-        self._next = 0
-        """Place of the first that was not taken."""
-        self._unseen_from_ns = 0
-
-    def put(
-        self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
-    ) -> None:
-        """As mrc_testbed.testbed.virtual.fabric.Deliver."""
-        due_ns = arrival_ns + self.delay_ns
-        self._due_ns.append(due_ns)
-        self._waiting.append((memoryview(packet), source, flow_label, source_port, traffic_class, due_ns))
-
-    def take_in(self, now_ns: int) -> bool:
-        """All is here. What comes from now on is due no earlier than after the delay."""
-        self._unseen_from_ns = now_ns + self.delay_ns if self.delay_ns else NEVER
-        if taken := self._next:
-            del self._due_ns[:taken], self._waiting[:taken]
-            self._next = 0
-        return False
-
-    def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet that is due."""
-        place = self._next
-        if place == len(self._due_ns) or self._due_ns[place] > now_ns:
-            return None
-        self._next = place + 1
-        return self._waiting[place]
-
-    @property
-    def next_due_ns(self) -> int:
-        """Before this no packet is due."""
-        due_ns = self._due_ns
-        return min(due_ns[self._next], self._unseen_from_ns) if self._next < len(due_ns) else self._unseen_from_ns
-
-    def last_due_ns(self, until_ns: int) -> int:
-        """When the last packet is due that is due until then; `until_ns` if there is none."""
-        number = bisect_right(self._due_ns, until_ns, self._next)
-        return self._due_ns[number - 1] if number > self._next else until_ns
-
-    def swap(self, buffer: memoryview) -> memoryview:
-        """Each packet has memory of its own."""
-        return buffer
-
-    def buffer_drops(self) -> int:
-        """None: it is as long as it has to be."""
-        return 0
-
-    def fileno(self) -> int:
-        raise NotImplementedError("nothing waits for a descriptor in virtual time")
 
 
 class _Carrier:
@@ -146,13 +79,13 @@ class _Probes:
 class _VirtualWiring:
     """What carries the packets of one host. A host has one network interface; all that ask for one get it."""
 
-    def __init__(self, nic: Nic, inbox: _Inbox, carrier: _Carrier, probes: _Probes) -> None:
+    def __init__(self, nic: Nic, inbox: Inbox, carrier: _Carrier, probes: _Probes) -> None:
         self._nic, self._inbox, self._carrier, self._probes = nic, inbox, carrier, probes
 
     def port_watch(self, planes: int) -> _Carrier:
         return self._carrier
 
-    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> _Inbox:
+    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> Inbox:
         self._inbox.delay_ns = delay_ns
         return self._inbox
 
@@ -196,14 +129,14 @@ class VirtualHost(Actor):
         self._handled = 0
         self._free_ns = 0
         self._numbers = count(1)
-        self._inbox, self._carrier = _Inbox(), _Carrier()
-        nic = fabric.attach(name, self._deliver, self._carrier_changed, self._port_paused)
+        self._inbox, self._carrier = Inbox(), _Carrier()
+        nic = self._nic = fabric.attach(name, self._deliver, self._carrier_changed, self._port_paused)
         self._number = fabric.plan.host_by_name[name].index
         self._probes = _Probes(nic)
         self._lateness = Lateness()
         wiring = _VirtualWiring(nic, self._inbox, self._carrier, self._probes)
         self._session = Session(self, self._lateness, wiring, lambda: 0, xor_arrays)
-        self._loop: DatagramLoop | None = None
+        self._loop: InboxLoop | None = None
         self._armed_ns = _NOT_ARMED
         self._wanted_ns = 0
 
@@ -243,18 +176,16 @@ class VirtualHost(Actor):
             raise self._failed(error) from error
         network = self._session.network
         if self._loop is None and isinstance(network, DatagramNetwork):
-            self._loop = DatagramLoop(network, self._session, lambda: self._scheduler.now_ns, self._inbox)
+            self._loop = InboxLoop(network, self._session, self._scheduler, self._inbox, self._nic)
             self._follow_ports()  # some may have lost their carrier before the network was there to hear of it
         else:
             self._turn()
 
-    def _deliver(
-        self, arrival_ns: int, packet: bytes, source: int, flow_label: int, source_port: int, traffic_class: int
-    ) -> None:
-        if source == self._number:  # no host sends to itself but probes
-            self._probes.put(arrival_ns, packet)
+    def _deliver(self, arrival_ns: int, packet: VirtualPacket) -> None:
+        if packet.way.source == self._number:  # no host sends to itself but probes
+            self._probes.put(arrival_ns, packet.data)
             return
-        self._inbox.put(arrival_ns, packet, source, flow_label, source_port, traffic_class)
+        self._inbox.put(arrival_ns, packet)
         if not self._inbox.delay_ns and (self._armed_ns == _NOT_ARMED or self._wanted_ns > arrival_ns):
             self._arm(arrival_ns)
 

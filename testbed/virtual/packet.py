@@ -59,9 +59,10 @@ class VirtualWay:
 class VirtualPacket:
     """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
     the number of ports that it has left by. `sent`: bytes and traffic class that its headers still claim, where a
-    switch trimmed it and left them alone. `after`: the packet that waits behind it (`Line`)."""
+    switch trimmed it and left them alone. `after`: the packet that waits behind it (`Line`).
+    `due_ns`: when it has arrived at its host, delay line included."""
 
-    __slots__ = ("after", "data", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
+    __slots__ = ("after", "data", "due_ns", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
 
     def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
         self.way = way
@@ -74,6 +75,7 @@ class VirtualPacket:
         self.hop = 0
         self.sent: tuple[int, int] | None = None
         self.after: VirtualPacket | None = None
+        self.due_ns = 0
 
 
 class Line:

@@ -31,9 +31,8 @@ BYTES_AT = CLASSES * VERDICTS
 """Where the bytes begin in a row of counts."""
 _NS_BITS = 8 * 10**9
 
-Deliver = Callable[[int, bytes, int, int, int, int], None]
-"""Takes what has arrived at a host: time, UDP payload, number of the sending host, flow label, source port, traffic
-class."""
+Deliver = Callable[[int, VirtualPacket], None]
+"""Takes what has arrived at a host, and when."""
 Choose = Callable[[VirtualPacket], Sequence["Port"]]
 """All ports of a packet in a switch which chooses them; empty without a way."""
 
@@ -235,12 +234,12 @@ class Port(Actor):
         into[BYTES_AT + at] += packet.size_bytes
         if at - packet.row == DROPPED:
             return
-        deliver, way = self.deliver, packet.way
+        deliver = self.deliver
         if deliver is not None:
             if packet.hop + 1 != len(packet.ports):
                 self._know_no_entry(packet)
                 return
-            deliver(now_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
+            deliver(now_ns, packet)
             return
         packet.hop = hop = packet.hop + 1
         if hop == len(packet.ports) and not self._chosen(packet):

@@ -141,8 +141,8 @@ class VirtualProber(HopProber):
     def _port(self, node: str, peer: str) -> Port:
         return self._topology.through([node, peer])[0]
 
-    def _deliver(self, host: Host, now_ns: int, data: bytes, *_rest: int) -> None:
-        flight = self._by_data.get(data)
+    def _deliver(self, host: Host, now_ns: int, packet: VirtualPacket) -> None:
+        flight = self._by_data.get(packet.data)
         if flight is None:
             return
         if flight.said is not None:

@@ -22,10 +22,13 @@ MANY = 16
 """Things in a stretch, on average, below and above which it is made twice as long or half as long."""
 LOOK_EVERY = 256
 """Stretches between two looks at that."""
+ASK_EVERY = 16
+"""Turns of actors between two questions whether all is done."""
 
 
 class Actor:
-    """Whose turn comes again and again: with `Scheduler.wake` nothing is made for it."""
+    """Whose turn comes again and again: with `Scheduler.wake` nothing is made for it. Who waits in `run_until` is to
+    hear of what an actor does by `Scheduler.at`."""
 
     def act(self, what: Any) -> None:
         """Its time has come. `what`: as it was given."""
@@ -139,21 +142,32 @@ class Scheduler:
         self._go_on()
         return True
 
-    def _go_on(self) -> None:
+    def _go_on(self) -> bool:
+        """Do the next thing; True if it was a call."""
         t_ns, actor, what = self._now[self._place]
         self._place += 1
         self.now_ns = t_ns
         actor.act(what)
+        return isinstance(actor, _Call)
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
-        """Do what is due until `done()` says so: asked at first and after every action.
+        """Do what is due until `done()` says so: asked at first, after every call, after every ASK_EVERY turns of
+        actors (what they change for others, they change by calls), and at the end.
 
         False at the deadline, with `now_ns` there and everything done that was due until then. Exceptions of actions
         come out here; what is due stays so.
         """
-        while not done():
+        if done():
+            return True
+        quiet = 0
+        while True:
             if (self._place == len(self._now) and not self._open_next()) or self._now[self._place][0] > deadline_ns:
+                if quiet and done():
+                    return True
                 self.now_ns = max(self.now_ns, deadline_ns)
                 return False
-            self._go_on()
-        return True
+            quiet += 1
+            if self._go_on() or quiet == ASK_EVERY:
+                quiet = 0
+                if done():
+                    return True

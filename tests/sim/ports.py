@@ -41,8 +41,8 @@ class TwoGroups:
     def _attach(self, host):
         dst, follow = host.index, self._net.follow
 
-        def deliver(_now_ns, packet, source, flow_label, _source_port, traffic_class):
-            follow(source, dst, flow_label, traffic_class, packet)
+        def deliver(_now_ns, packet):
+            follow(packet.way.source, dst, packet.way.flow_label, packet.traffic_class, packet.data)
 
         hear = partial(self._net.heard_carrier, dst), partial(self._net.heard_pause, dst)
         return self.fabric.attach(host.name, deliver, *hear)

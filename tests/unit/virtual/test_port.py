@@ -47,7 +47,7 @@ class Link:
         self.port, self.peer = (kind(end, limits, rate_bps, HEADERS, self.scheduler, Random(seed)) for end in ends)
         self.port.join(self.peer)
         self.peer.join(self.port)
-        self.peer.deliver = lambda at_ns, data, source, label, port, traffic_class: self.came.append((at_ns, label))
+        self.peer.deliver = lambda at_ns, packet: self.came.append((at_ns, packet.way.flow_label))
 
     def offer(self, number: int, packet: Offered, traffic_class: int = 0, data: bytes = b"\0") -> None:
         """Let a packet come at its time."""

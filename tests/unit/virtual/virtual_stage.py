@@ -14,6 +14,7 @@ from mrc_testbed.testbed.switching.ecmp import PlainFlow
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.packet import VirtualPacket
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
@@ -35,6 +36,12 @@ class Got(NamedTuple):
     flow_label: int
     source_port: int
     traffic_class: int
+
+
+def got_of(at_ns: int, packet: VirtualPacket) -> Got:
+    """What its host was given of a packet."""
+    way = packet.way
+    return Got(at_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
 
 
 class Stage:
@@ -60,7 +67,9 @@ class Stage:
         told = self.carrier[name] = []
         self.sent[name] = []
         self.nics[name] = self.fabric.attach(
-            name, lambda *packet: got.append(Got(*packet)), lambda plane, up: told.append((plane, up))
+            name,
+            lambda at_ns, packet: got.append(got_of(at_ns, packet)),
+            lambda plane, up: told.append((plane, up)),
         )
 
     def to(self, source: str, destination: str, path: int = 0) -> Any:

@@ -1,0 +1,75 @@
+"""The loop of a daemon at a virtual host: the same turns, with packets that wait in an inbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.loops import RECEIVE_BATCH, TRANSMIT_BATCH, DatagramLoop
+from mrc_testbed.hosts.network import DatagramNetwork
+from mrc_testbed.hosts.session import Session
+from mrc_testbed.testbed.virtual.inbox import Inbox
+from mrc_testbed.testbed.virtual.nic import Nic
+from mrc_testbed.testbed.virtual.scheduler import Scheduler
+
+
+class InboxLoop(DatagramLoop):
+    """As `DatagramLoop`. No time passes in a turn, so no clock is read for a packet; and machine code calls an
+    endpoint of its own without an object for each argument."""
+
+    def __init__(
+        self, network: DatagramNetwork, session: Session, scheduler: Scheduler, inbox: Inbox, nic: Nic
+    ) -> None:
+        super().__init__(network, session, lambda: scheduler.now_ns, inbox)
+        self._scheduler, self._inbox, self._nic = scheduler, inbox, nic
+        endpoint: object = network.endpoint
+        self._own: EndpointBase[Any, Any] | None = endpoint if isinstance(endpoint, EndpointBase) else None
+
+    def receive(self) -> None:
+        """As of `DatagramLoop`."""
+        own, inbox, now_ns = self._own, self._inbox, self._scheduler.now_ns
+        if own is None:
+            super().receive()
+            return
+        inbox.take_in(now_ns)
+        for taken in range(RECEIVE_BATCH):
+            packet = inbox.take(now_ns)
+            if packet is None:
+                self._network.packets_in += taken
+                self.busy = False
+                return
+            way, arrival_ns = packet.way, packet.due_ns
+            if now_ns - arrival_ns > self._late_ns and arrival_ns >= self._session.excused_until_ns:
+                self._network.packets_late += 1
+            view = memoryview(packet.data)
+            own.handle_datagram(
+                view, way.source, way.flow_label, way.source_port, packet.traffic_class, arrival_ns, now_ns
+            )
+        self._network.packets_in += RECEIVE_BATCH
+        self.busy = True
+
+    def transmit(self) -> None:
+        """As of `DatagramLoop`."""
+        own, network, nic, outgoing, now_ns = (
+            self._own,
+            self._network,
+            self._nic,
+            self._outgoing,
+            self._scheduler.now_ns,
+        )
+        if own is None:
+            super().transmit()
+            return
+        if network.quiet:
+            return
+        for sent in range(TRANSMIT_BATCH):
+            packet = own.poll_transmit(now_ns, outgoing)
+            if packet is None:
+                network.packets_out += sent
+                break
+            size, destination, traffic_class = packet
+            nic.send(outgoing[:size], destination, traffic_class)
+        else:
+            network.packets_out += TRANSMIT_BATCH
+            self.busy = True
+        self._hand_on(now_ns)
