@@ -32,7 +32,7 @@ FEW_HOSTS = 8
 """At work in the training by which a machine is measured: among as many, or fewer, a packet costs what `Cost` says."""
 CROWD = 0.25
 """By how much of that a packet costs more with each doubling of the hosts at work: the caches of two cores hold less
-of each (docs/decisions/0120-hosts-cost-caches.md). `mrc-testbed calibrate` measures it for a machine."""
+of each (docs/decisions/0119-hosts-cost-caches.md). `mrc-testbed calibrate` measures it for a machine."""
 
 
 @dataclass(frozen=True, slots=True)

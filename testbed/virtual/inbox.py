@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.udp import Datagram
-from mrc_testbed.testbed.virtual.packet import Line, VirtualPacket
+from mrc_testbed.testbed.virtual.packet import PacketQueue, VirtualPacket
 
 
 class Inbox:
@@ -20,7 +20,7 @@ class Inbox:
         self.unknown_sources = 0
         self.unknown_ports = 0
         self.delay_ns = 0
-        self._line = Line()
+        self._line = PacketQueue()
         self._unseen_from_ns = 0
 
     def put(self, arrival_ns: int, packet: VirtualPacket) -> None:

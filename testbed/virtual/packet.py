@@ -59,7 +59,7 @@ class VirtualWay:
 class VirtualPacket:
     """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
     the number of ports that it has left by. `sent`: bytes and traffic class that its headers still claim, where a
-    switch trimmed it and left them alone. `after`: the packet that waits behind it (`Line`).
+    switch trimmed it and left them alone. `after`: the packet that waits behind it (`PacketQueue`).
     `due_ns`: when it has arrived at its host, delay line included."""
 
     __slots__ = ("after", "data", "due_ns", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
@@ -78,7 +78,7 @@ class VirtualPacket:
         self.due_ns = 0
 
 
-class Line:
+class PacketQueue:
     """Packets that wait, first in, first out; none waits in two. `first`: None where nothing waits."""
 
     __slots__ = ("_last", "first")

@@ -22,7 +22,7 @@ from typing import Any
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
-from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, Line, VirtualPacket
+from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, PacketQueue, VirtualPacket
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
 from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
 from mrc_testbed.topos.nodes import Interface
@@ -128,7 +128,7 @@ class Port(Actor):
         self._scheduler = scheduler
         self._random = random
         self._see: See | None = None
-        self._high, self._low = Line(), Line()
+        self._high, self._low = PacketQueue(), PacketQueue()
         self._high_bytes = 0
         self._sending: object | None = None  # also what no packet of the network is, such as a frame of a lossless port
         # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.

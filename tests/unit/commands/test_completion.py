@@ -37,7 +37,7 @@ FREE = {
         "MAP",
     ),
     *("KIND", "N", "N or N-M", "N,...", "N/TIME", "NAME", "NAME,...", "P", "PLANE/UPLINK", "PORT", "RATE", "RATE,..."),
-    *("S", "SEED", "TIME", "URL", "USER", "VIEW...", "WHAT", "WHO", "[HOST:]PORT", "LIMIT"),
+    *("S", "SEED", "TIME", "URL", "USER", "VIEW...", "WHAT", "WHO", "[HOST:]PORT", "LIMIT", "STEPS"),
 }
 """Metavars of values that no list has."""
 Answered = Callable[..., list[str]]
