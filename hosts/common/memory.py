@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass
 from typing import Protocol
-
-_LEAST_MAPPED = 1 << 18
-"""A system has few mappings, and small regions are written to as a whole."""
-
-
-def zeros(size: int) -> memoryview:
-    """Writable zeros. Where they are many, pages take memory and time when they are written to first: the region of an
-    end that only sends takes neither."""
-    if size < _LEAST_MAPPED:
-        return memoryview(bytearray(size))
-    if hasattr(mmap, "MAP_PRIVATE"):
-        return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-    return memoryview(mmap.mmap(-1, size))
 
 
 class ReadableMemory(Protocol):

@@ -6,7 +6,7 @@ from enum import Enum
 
 from mrc_testbed.hosts.common.errors import QpStateError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.common.memory import QpTerms, ReadableMemory, zeros
+from mrc_testbed.hosts.common.memory import QpTerms, ReadableMemory
 from mrc_testbed.hosts.common.transitions import step
 
 
@@ -65,7 +65,7 @@ class QueuePair:
     __slots__ = ("live", "receives", "region", "state")
 
     def __init__(self, region_bytes: int) -> None:
-        self.region = zeros(region_bytes)
+        self.region = memoryview(bytearray(region_bytes))
         self.state = QpState.RESET
         self.live = self.receives = False
 

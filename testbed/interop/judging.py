@@ -10,8 +10,6 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
-from rich.console import Console
-
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.interop.always import readable
@@ -22,6 +20,7 @@ from mrc_testbed.testbed.interop.network import SUBJECTS, JudgedProgram
 from mrc_testbed.testbed.interop.program import ANSWER_S, ContractFailure, ContractProgram, Unsupported
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep, StepRun
 from mrc_testbed.testbed.interop.world import InteropWorld
+from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.phases import RunJob, run_phases
 from mrc_testbed.testbed.runner.progress import Silent
@@ -140,7 +139,7 @@ class Judging:
             died = subject.program.broken
             if run.asks_stats and died is None:
                 subject.tape.told.append((0, "stats", subject.program.ask("stats", now_ns=0)))
-        outcome = judge_folder(folder, Console(file=io.StringIO()), quiet=True)
+        outcome = judge_folder(folder, PatientConsole(file=io.StringIO()), quiet=True)
         record = load_record(folder)
         evidence = StepEvidence(subject.tape, record, outcome, self._entry.role)
         if died is not None and not (run.until and evidence.reached(run.until)):

@@ -107,7 +107,7 @@ _OF_BOTH: Mapping[str, Source] = {
     "RUN": _runs,
     "SET": _sets,
     "FILE": _always(FILES),
-    "[LIST.json]": _always(FILES),
+    "LIST.json": _always(FILES),
     "FOLDER/matrix.html": _always(FILES),
     "HOST": lambda given, results: _of_plan("hosts", (), results),
     "SWITCH": partial(_of_plan, "switches"),

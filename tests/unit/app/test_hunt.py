@@ -191,7 +191,7 @@ def test_a_crash_of_the_endpoint_is_found(tiny: Path, monkeypatch: pytest.Monkey
     def fails(host: VirtualHost) -> None:
         raise ZeroDivisionError("of the endpoint")
 
-    monkeypatch.setattr("mrc_testbed.hosts.loops.DatagramLoop.receive", fails)
+    monkeypatch.setattr("mrc_testbed.testbed.virtual.loop.InboxLoop.receive", fails)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert "the endpoint failed" in outcome.failures[BROKEN_OFF]
 
@@ -228,7 +228,7 @@ def test_memory_that_runs_out_in_an_endpoint_is_no_failure(tiny: Path, monkeypat
     def full(host: VirtualHost) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("mrc_testbed.hosts.loops.DatagramLoop.receive", full)
+    monkeypatch.setattr("mrc_testbed.testbed.virtual.loop.InboxLoop.receive", full)
     outcome = attempt(Subject(HuntRequest(tiny)), Candidate(1), tiny.parent)
     assert not outcome.failures
     assert outcome.spoiled

@@ -11,6 +11,8 @@ from mrc_testbed.testbed.scenario import load_scenario_text
 
 STEPS = "workload: [{train: {hosts: all, steps: 9, compute: 100ms, allreduce: 1MiB}}]"
 FLOWS = "workload: [{write: {pairs: [h0->h2, h1->h3], for: 4s}}]"
+LATENCY = "workload: [{latency: {from: h0, to: h2, for: 2s}}]"
+ARRIVALS = "workload: [{poisson: {sizes: hadoop, load: 50%, for: 2s}}]"
 SCENARIO = """\
 name: small
 fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
@@ -33,8 +35,7 @@ def test_no_metric_of_ours_takes_a_bound_that_always_holds(metric: Metric) -> No
     figure = f"{metric.name}.{metric.stats[-1]}" if metric.stats else metric.name
     unit = {Dimension.TIME: "ms", Dimension.RATE: "line"}.get(metric.dimension, "")
     workload = FLOWS if metric.job and metric.job.value == "flows" else STEPS
-    if metric.flows == "latency":
-        workload = "workload: [{latency: {from: h0, to: h2, for: 2s}}]"
+    workload = {"latency": LATENCY, "trace": ARRIVALS}.get(metric.flows or "", workload)
     workload += "\nmapper: {}" if metric.of_mapper else ""
     assert "always holds, so it decides nothing" in load(f"{figure} >= 0 {unit}", workload)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.delay import MOST_READ, DelayLine
 from mrc_testbed.hosts.udp import ARRIVAL
 from mrc_testbed.hosts.wiring import PacketReceiver
@@ -107,7 +108,7 @@ def test_without_a_delay_an_empty_line_waits_for_the_socket_and_not_for_a_time()
     buffer = Buffer(0)
     line = line_of(buffer, 0)
     line.take_in(5000)
-    assert line.next_due_ns > 1 << 62
+    assert line.next_due_ns == NEVER
     buffer.put(6000, 1)
     line.take_in(5100)
     assert line.next_due_ns == 6000

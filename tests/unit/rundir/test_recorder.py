@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from mrc_testbed.testbed import whole_files
 from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
-from mrc_testbed.testbed.rundir import files, results
+from mrc_testbed.testbed.rundir import results
 from mrc_testbed.testbed.rundir.files import read_lines
 from mrc_testbed.testbed.rundir.ownership import OWNER, abandoned, claimed, hand_over
 from mrc_testbed.testbed.rundir.recorder import Recorder
@@ -123,7 +124,7 @@ def test_a_document_is_whole_or_as_before(folder: Path, monkeypatch: pytest.Monk
     def full(path: Path) -> Any:
         return open("/dev/full", "wb", buffering=0)
 
-    monkeypatch.setattr(files, "open_new", full)
+    monkeypatch.setattr(whole_files, "open_new", full)
     with pytest.raises(RunError, match=r"cannot write .*/counters\.json: No space left on device"):
         recorder.document("counters.json", {"a": 2})
     assert (folder / "counters.json").read_text() == text
