@@ -13,9 +13,9 @@ from mrc_testbed.hosts.control import FORK_MESSAGE_BYTES
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.fabric.sandbox import open_of
 from mrc_testbed.testbed.isolated import PLACE, python_command
-from mrc_testbed.testbed.xor import xor_arrays
 
-_XOR = f"{xor_arrays.__module__}:{xor_arrays.__name__}"
+_XOR = "mrc_testbed.testbed.xor:xor_arrays"
+"""By name: numpy starts a thread, and with threads no process enters a user namespace (setns(2)), as `attach` does."""
 _ENDED = b'{"error": "the process that forks it has ended"}'
 
 
