@@ -115,13 +115,13 @@ class Inflow:
         self._delays += 1
         self._delays_sum += excess
 
-    def close_period(self, anew: bool) -> float:
+    def close_period(self, rested: bool) -> float:
         """Bring `rate` up to date; returns the mean delay of the period in stamps."""
         got = self.received - self._before
         self._before = self.received
         self.penalty = 0
         smoothed = self.rate + RATE_GAIN * (got - self.rate)
-        self.rate = float(got) if anew or not got or not self.rate else smoothed
+        self.rate = float(got) if rested or not got or not self.rate else smoothed
         mean = self._delays_sum / self._delays if self._delays else 0.0
         self._delays = self._delays_sum = 0
         return mean
@@ -158,10 +158,10 @@ class Incast:
 
     def _look(self, now_ns: int) -> None:
         period_ns = int(PERIOD_T * self._t_ns)
-        anew = now_ns - self._due_ns > IDLE_PERIODS * period_ns
+        rested = now_ns - self._due_ns > IDLE_PERIODS * period_ns
         self._due_ns = now_ns + period_ns
         # The largest: a flow that joined a queue that never empties has never seen its smallest delay.
-        stamps = max([flow.close_period(anew) for flow in self._flows])
+        stamps = max([flow.close_period(rested) for flow in self._flows])
         self._ask(
             [flow for flow in self._flows if flow.rate >= self._payload_bytes], stamps * self._stamp_ns / self._t_ns
         )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from mrc_testbed.hosts.control import CommandError, Fields, Request
 from mrc_testbed.hosts.fields import delay_of, speed_of
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
-from mrc_testbed.hosts.mrc.denylist import Denylist
+from mrc_testbed.hosts.mrc.denylist import Denylist, ObeysDenials
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
-from mrc_testbed.hosts.mrc.path_log import PathLog
+from mrc_testbed.hosts.mrc.path_log import CountsPaths, PathLog
 from mrc_testbed.hosts.mrc.settings import read_settings
 from mrc_testbed.hosts.network import DatagramNetwork, PeerPorts, PeerRow, Ports, read_ports
 from mrc_testbed.hosts.plugins import LoadedPlugins
+from mrc_testbed.hosts.transport import DatagramEndpoint
 from mrc_testbed.hosts.udp import PORT, Source, Way
 from mrc_testbed.hosts.wiring import Wiring
 
@@ -25,6 +28,17 @@ def mrc(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNet
     endpoint = Endpoint(config, plugins.plugins)
     for peer in peers:
         endpoint.add_peer(peer.host, peer.paths)
+    return network_of(endpoint, config, peers, request, wiring)
+
+
+class ChoosesPaths(DatagramEndpoint, ObeysDenials, CountsPaths, Protocol):
+    """An endpoint that names the path of each packet."""
+
+
+def network_of(
+    endpoint: ChoosesPaths, config: EndpointConfig, peers: list[PeerRow], request: Request, wiring: Wiring
+) -> DatagramNetwork:
+    """An endpoint that speaks MRC over paths of SRv6, with its sockets and its denylist."""
     denylist = Denylist(endpoint, {peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
     if request.has("denylist"):
         denylist.deny(request.rows("denylist"))

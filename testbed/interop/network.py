@@ -9,11 +9,9 @@ from zlib import crc32
 
 from mrc_testbed.hosts.common.pacer import Pacer
 from mrc_testbed.hosts.control import Request
-from mrc_testbed.hosts.fields import delay_of
-from mrc_testbed.hosts.mrc.config import FRAME_BYTES, EndpointConfig, QpAttributes
-from mrc_testbed.hosts.mrc.denylist import Denylist
-from mrc_testbed.hosts.mrc.path_log import PathLog
+from mrc_testbed.hosts.mrc.config import FRAME_BYTES, EndpointConfig
 from mrc_testbed.hosts.mrc.settings import read_settings
+from mrc_testbed.hosts.mrc.transport import network_of
 from mrc_testbed.hosts.mrc.wire import DATA_HEADER_BYTES
 from mrc_testbed.hosts.network import DatagramNetwork, PeerRow
 from mrc_testbed.hosts.plugins import LoadedPlugins
@@ -67,24 +65,7 @@ def make(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
     packet_bytes = config.payload_bytes + DATA_HEADER_BYTES
     burst_ns = Pacer(config.planes, config.port_rate_bps, packet_bytes, FRAME_BYTES, True).burst_ns
     endpoint = ContractEndpoint(subject.program, subject.tape, paths, burst_ns, subject.twice_every)
-    names = {peer.host: peer.name for peer in peers}
-    denylist = Denylist(endpoint, {peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
-    if request.has("denylist"):
-        denylist.deny(request.rows("denylist"))
-    delay_ns, stamped = delay_of(request)
-    return DatagramNetwork(
-        endpoint=endpoint,
-        peers=names,
-        carrier=wiring.port_watch(config.planes),
-        rtt_ns=config.rtt_ns,
-        read_remote=QpAttributes.from_json,
-        denylist=denylist,
-        path_log=PathLog(endpoint, names),
-        rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
-        tx=wiring.sender(request.text("address"), config.udp_port, config.data_class),
-        delay_ns=delay_ns,
-        stamped=stamped,
-    )
+    return network_of(endpoint, config, peers, request, wiring)
 
 
 def _told(config: EndpointConfig, peers: list[PeerRow]) -> dict[str, Any]:
