@@ -67,6 +67,7 @@ ORDER = (
         "testbed.app",
         "testbed.sweep",
         "testbed.interop",
+        "testbed.bench",
     ),
     *(
         "testbed.pytest_plugin",
