@@ -19,12 +19,13 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Protocol
 
+from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
 from mrc_testbed.hosts.wiring import PacketReceiver
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
-_NEVER = (1 << 62) - 1
+
 
 Waiting = tuple[int, Datagram, memoryview]
 """When a packet is due, the packet, and the buffer that it lies in."""
@@ -92,7 +93,7 @@ class DelayLine:
         """Choose how to wait for what the socket has not got yet. `at_rest`: there was and is no packet."""
         if self._delay_ns:
             self.waits_for_socket = at_rest and (self.waits_for_socket or 0 < self._unread_from_ns <= now_ns)
-        self._unread_from_ns = _NEVER if self.waits_for_socket else now_ns + self._delay_ns
+        self._unread_from_ns = NEVER if self.waits_for_socket else now_ns + self._delay_ns
         self._look_from_ns = now_ns if self.waits_for_socket else now_ns + self._delay_ns // 2
 
     def receive(self, now_ns: int) -> Datagram | None:

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from mrc_testbed.hosts.blocks import PERIOD, Block, random_period
+from mrc_testbed.hosts.common.timers import NEVER
 
 GRAIN_NS = 100_000_000
 """Figures of a stream are reported for stretches of this length, counted from the start of the program on all hosts."""
 LAST = 1 << 31
 """This bit of an immediate marks the last message."""
 _COUNT = LAST - 1
-_NEVER = (1 << 62) - 1
 
 
 class ReceivedInterval(NamedTuple):
@@ -71,8 +71,8 @@ class Outgoing:
         self._size = message_bytes
         self._slots = slots
         self._depth = depth
-        self._until_ns = _NEVER if until_ns is None else until_ns
-        self._messages = messages or _NEVER
+        self._until_ns = NEVER if until_ns is None else until_ns
+        self._messages = messages or NEVER
         self._posted = 0
         self._ended = False
         self._posted_ns: deque[int] = deque()
