@@ -36,7 +36,21 @@ ROOMS = ("hosts/common/", "hosts/mrc/", "hosts/rc/")
 FILES = tuple(
     f"hosts/{name}.py"
     for name in (
-        *("arrivals", "batched", "blocks", "delay", "loops", "program", "qps", "session", "stamps", "stream", "turns"),
+        *(
+            "arrivals",
+            "batched",
+            "blocks",
+            "delay",
+            "loops",
+            "program",
+            "program_state",
+            "program_streams",
+            "qps",
+            "session",
+            "stamps",
+            "stream",
+            "turns",
+        ),
         "udp",
         *("gateway/gateway", "gateway/packets", "gateway/ring"),
         *("verbs/connection", "verbs/memory", "verbs/program", "verbs/qps", "verbs/served", "verbs/server"),
