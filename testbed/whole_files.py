@@ -6,17 +6,23 @@ import contextlib
 import errno
 import os
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
+
+UNFINISHED = ".part"
+"""The end of the names of files whose writing was not finished."""
 
 
 def write_whole(path: Path, content: str) -> None:
     """Write beside the file, then rename: readers see the old text or the new one. Raises OSError.
 
+    Each call writes beside it under a name of its own (`NAME.<8 digits>.part`), so of processes that write the same
+    file at once the last one counts, and its text is whole.
     What has no UTF-8, as the name of a folder may have none, is written as `\\udcff`.
     """
     if path.is_dir():  # `.` has no name, and beside another one a file would be left
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    temporary = path.with_suffix(path.suffix + ".part")
+    temporary = path.with_name(f"{path.name}.{token_hex(4)}{UNFINISHED}")
     try:
         with open_new(temporary) as file:
             file.write(content.encode(errors="backslashreplace"))

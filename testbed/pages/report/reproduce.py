@@ -13,10 +13,11 @@ from mrc_testbed.testbed.report.listing import size_words
 from mrc_testbed.testbed.report.map_facts import mapper_lines
 from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
+from mrc_testbed.testbed.whole_files import UNFINISHED
 
 _MACHINE = ("kernel", "machine", "cpus", "python", "version", "commit", "started", "command", "replays")
 _NAMES = {"version": "mrc-testbed", "machine": "architecture", "cpus": "CPUs", "replays": "replays the run"}
-_OWN = frozenset({"report.html", "report.html.part", "owner.json", "owner.lock"})
+_OWN = frozenset({"report.html", "owner.json", "owner.lock"})
 
 
 def environment_rows(record: RunRecord) -> list[tuple[str, str]]:
@@ -58,5 +59,9 @@ def commands(folder: Path) -> list[tuple[str, str]]:
 
 def files(folder: Path) -> list[tuple[str, str]]:
     """Path below the folder and size of what it holds."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in _OWN)
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and not _own(path.name))
     return [(path.relative_to(folder).as_posix(), size_words(path.stat().st_size)) for path in found]
+
+
+def _own(name: str) -> bool:
+    return name in _OWN or name.endswith(UNFINISHED)

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from mrc_testbed.testbed import whole_files
 from mrc_testbed.testbed.rundir.ownership import OWNER
 from mrc_testbed.testbed.whole_files import open_new, write_whole
 from tests.unit.calls import Call
@@ -97,11 +99,28 @@ def test_a_bad_folder_has_its_line_and_the_others_theirs(call: Call, run: Path, 
 
 def test_a_file_is_made_anew_where_a_link_was(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "mine").symlink_to(precious)
-    (tmp_path / "yours.part").symlink_to(precious)
+    (tmp_path / "yours").symlink_to(precious)
     with open_new(tmp_path / "mine") as file:
         file.write(b"new")
     write_whole(tmp_path / "yours", "new")
     assert [(tmp_path / name).read_text() for name in ("precious", "mine", "yours")] == ["dear", "new", "new"]
+
+
+def test_two_that_write_a_file_at_once_both_leave_it_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins and ends while the first has its file open, as two commands on one cache may."""
+    file = tmp_path / "list.json"
+
+    def opened_beside_another(path: Path) -> IO[bytes]:
+        monkeypatch.setattr(whole_files, "open_new", open_new)
+        opened = open_new(path)
+        write_whole(file, "second")
+        assert file.read_text() == "second"
+        return opened
+
+    monkeypatch.setattr(whole_files, "open_new", opened_beside_another)
+    write_whole(file, "first")
+    assert file.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 # --- a sweep ---
