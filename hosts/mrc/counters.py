@@ -26,6 +26,9 @@ class Counters(Counted):
     """Retransmissions included."""
     data_received: int = 0
     """Each PSN once."""
+    reordered: int = 0
+    """Those among them that came after one of a higher PSN, retransmissions left out (RFC 4737,
+    Type-P-Reordered)."""
     bytes_sent: int = 0
     """Payload of data packets, retransmissions included."""
     bytes_delivered: int = 0

@@ -143,7 +143,8 @@ class Receiver:
             self._counters.refuse(Ignored.PSN_WINDOW)
             return
         seq = expected + offset
-        if offset < 0 or self._received >> offset & 1:
+        from_here = self._received >> offset if offset >= 0 else 1
+        if from_here & 1:
             self._counters.duplicates += 1
             if self._psn_range:
                 self._queue_sack(seq, entropy, timestamp, bits & wire.RETRANSMISSION, ce_seen, False)
@@ -160,6 +161,8 @@ class Receiver:
         if wrong is not None:
             self._nak(wrong, entropy)
             return
+        if from_here and not bits & wire.RETRANSMISSION:
+            self._counters.reordered += 1
         if self._track(offset, entropy):
             self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 

@@ -22,6 +22,9 @@ class RcCounters(Counted):
     """Retransmissions included."""
     data_received: int = 0
     """Each PSN once."""
+    reordered: int = 0
+    """PSNs that came for the first time after a higher one (RFC 4737, Type-P-Reordered): overtaken, or lost and sent
+    again, which these packets do not say."""
     bytes_sent: int = 0
     """Payload of data packets, retransmissions included."""
     bytes_delivered: int = 0

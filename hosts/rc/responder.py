@@ -50,6 +50,7 @@ class Responder:
         "_region",
         "_remote_qpn",
         "_rkey",
+        "_seen",
         "_since_ack",
         "_way",
         "placed",
@@ -94,6 +95,8 @@ class Responder:
         self._since_ack = 0
         self._ack_queued = False
         self._gap_told = False
+        self._seen = 0
+        """Bit i: expected + i has come, perhaps to be dropped."""
         profile = PROFILES.get(context.config.congestion_control)
         self._notify_ns = profile.notify_ns if profile is not None else 0
         """Least time between CNPs in the reference network; 0: none are sent."""
@@ -124,9 +127,18 @@ class Responder:
     def _on_ahead(self, view: memoryview, bits: int, offset: int, arrival_ns: int) -> None:
         """A packet is missing: drop this one, and say so once."""
         self._counters.out_of_order += 1
+        if offset < self._context.psn_range:
+            self._note_ahead(offset)
         if not self._gap_told:
             self._gap_told = True
             self._queue_gap(self._completed)
+
+    def _note_ahead(self, offset: int) -> None:
+        from_here = self._seen >> offset
+        if not from_here & 1:
+            self._seen |= 1 << offset
+            if from_here:
+                self._counters.reordered += 1
 
     def _on_expected(self, view: memoryview, bits: int, arrival_ns: int) -> None:
         opcode = view[0]
@@ -148,6 +160,10 @@ class Responder:
             return
         self._place = stop
         self._expected += 1
+        if self._seen:
+            if not self._seen & 1:
+                self._counters.reordered += 1
+            self._seen >>= 1
         self._counters.data_received += 1
         self._counters.bytes_delivered += stop - place
         self.placed.note(stop - place, arrival_ns)

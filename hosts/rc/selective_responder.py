@@ -45,6 +45,8 @@ class SelectiveResponder(Responder):
             self._queue_ack()
         elif self._take_in(view, self._expected + offset, arrival_ns):
             self._counters.out_of_order += 1
+            if self._arrived >> offset:
+                self._counters.reordered += 1
             self._arrived |= 1 << offset
             self._name(bits & MASK)
 
@@ -55,6 +57,8 @@ class SelectiveResponder(Responder):
     def _on_expected(self, view: memoryview, bits: int, arrival_ns: int) -> None:
         if not self._take_in(view, self._expected, arrival_ns):
             return
+        if self._arrived:
+            self._counters.reordered += 1
         arrived = self._arrived | 1
         run = (~arrived & (arrived + 1)).bit_length() - 1
         self._arrived = arrived >> run

@@ -11,6 +11,7 @@ import mrc_testbed.testbed.checks.goodput_series
 import mrc_testbed.testbed.checks.link_loads
 import mrc_testbed.testbed.checks.mapping
 import mrc_testbed.testbed.checks.outage
+import mrc_testbed.testbed.checks.reordering
 import mrc_testbed.testbed.checks.routes  # noqa: F401 (they compute metrics)
 from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, computes
 from mrc_testbed.testbed.checks.counting import counted, final_counters

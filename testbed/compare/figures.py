@@ -56,7 +56,7 @@ class ComparedFigure:
 _STEPS, _FLOWS = Job.TRAIN, Job.FLOWS
 _SHARES = (
     *("fair_share.min", "balance", "wasted", "uplink_share.max", "uplink_share.min", "link_load.max"),
-    *("slowdown.median", "slowdown.p99"),
+    *("slowdown.median", "slowdown.p99", "out_of_order"),
 )
 _PRINTED_STATS, _SHOWN_STATS = ("median", "min", "max"), ("median", "min")
 FIGURES: tuple[ComparedFigure, ...] = (
@@ -105,6 +105,7 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ComparedFigure("evs_retired", "EVs retired", "evs_retired", NEITHER),
     ComparedFigure("packets_lost", "packets taken for lost", "packets_lost", main=True),
     ComparedFigure("retransmissions", "retransmissions", "retransmissions", main=True),
+    ComparedFigure("out_of_order", "out of order", "out_of_order", NEITHER),
     ComparedFigure("marks", "marks", "marks", NEITHER),
     ComparedFigure("trims", "trims", "trims", NEITHER, main=True),
     ComparedFigure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),

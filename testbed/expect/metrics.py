@@ -124,6 +124,12 @@ _COUNTS = (
         "retransmissions", _COUNT, "data packets sent again, for any reason", _ANY, by=_HOST, counter="retransmitted"
     ),
     Metric(
+        *("out_of_order", _COUNT, "data packets that came after one of a higher PSN, over all that came"),
+        by=_HOST,
+        ranges={None: (0.0, 1.0)},
+        **_OF_PACKETS,
+    ),
+    Metric(
         "timeouts", _COUNT, "times a retransmission timer ran out", _ANY, by=_HOST, counter="timeouts", **_OF_PACKETS
     ),
     Metric("nacks", _COUNT, "NACKs that senders received", _ANY, by=_HOST, counter="nacks_received", **_OF_PACKETS),

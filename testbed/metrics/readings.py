@@ -18,6 +18,7 @@ _COUNTERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("mrc_host_delivered_bytes", "bytes_delivered", ()),
     ("mrc_host_data_packets", "data_sent", ("sent",)),
     ("mrc_host_data_packets", "data_received", ("received",)),
+    ("mrc_host_reordered_packets", "reordered", ()),
     ("mrc_host_retransmitted_packets", "retransmitted", ()),
     ("mrc_host_timeouts", "timeouts", ()),
     ("mrc_host_nacks", "nacks_sent", ("sent",)),

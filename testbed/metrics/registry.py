@@ -92,6 +92,7 @@ def _of_hosts() -> Iterator[SeriesFamily]:
         ("sent_bytes", "Payload sent, also what is sent again.", (), "bytes"),
         ("delivered_bytes", "Payload placed in memory.", (), "bytes"),
         ("data_packets", "Data packets sent and received.", ("direction",), ""),
+        ("reordered_packets", "Data packets that came after one of a higher PSN.", (), ""),
         ("retransmitted_packets", "Data packets sent again.", (), ""),
         ("timeouts", "Retransmission timers that ran out.", (), ""),
         ("nacks", "Negative acknowledgements sent and received.", ("direction",), ""),

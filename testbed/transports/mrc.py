@@ -15,6 +15,7 @@ LOST_PREFIX = "lost_"
 COUNTED: Mapping[str, str] = {
     "Data packets taken for lost, by sender": f"{LOST_PREFIX}*",
     "Retransmissions, by sender": "retransmitted",
+    "Data packets out of order, by receiver": "reordered",
     "Trimmed packets received, by receiver": "trimmed_received",
     "Answers that told of ECN marks, by sender": "sacks_with_ce",
     "Packets that endpoints refused, by receiver": "refused_* unknown_*",

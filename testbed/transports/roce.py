@@ -241,6 +241,7 @@ ROCE = Transport(
     request=request,
     counted={
         "Retransmissions, by sender": "retransmitted",
+        "Data packets out of order, by receiver": "reordered",
         "NAKs of a gap, by sender": "nacks_received",
         "Timeouts, by sender": "timeouts",
         "Congestion notifications, by sender": "cnps_received",

@@ -25,7 +25,7 @@ from mrc_testbed.testbed.virtual.fabric import VirtualFabric
 
 ROOT = Path(__file__).parents[3]
 SMALL = ROOT / "tests/unit/small_virtual.yaml"
-FIGURES = "e3d606a30aaa5f7b"
+FIGURES = "08f4229b0f26f6bf"
 """Of the files with figures. It changes with whatever changes figures: say which in the changelog."""
 WITH_FIGURES = ("completions.csv", "counters.json", "events.jsonl", "ports.csv", "samples.csv", "waits.csv")
 PYTHON = "import sys; from mrc_testbed.testbed.cli import main; sys.argv = ['mrc-testbed', *sys.argv[1:]]; main()"
