@@ -10,9 +10,20 @@ from mrc_testbed.testbed.expect.vocabulary import UNITS, Severity
 from mrc_testbed.testbed.expect.window import BEGINNINGS, FAULT, FAULTS, HEALS
 from mrc_testbed.topos.names import parse_host
 
+NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
+"""Of names of scenarios, faults, flows and jobs."""
+ALL_FAULTS = "all"
+WHOLE_RUN = "run"
+"""Reserved in `capture` for every fault, and for all of a run."""
 JOINING = ("of", "to", "for", "x")
 """Words between the parts of an expectation."""
 _NUMBER = re.compile(r"\d+([a-z]*)")
+
+
+def can_name(name: str) -> bool:
+    """Whether a fault, a flow or a job may have this name."""
+    taken = name in (ALL_FAULTS, WHOLE_RUN) or is_reserved(name)
+    return re.fullmatch(NAME_PATTERN, name) is not None and not taken
 
 
 def is_reserved(name: str) -> bool:

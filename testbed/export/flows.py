@@ -31,6 +31,8 @@ def exported_flows(scenario: Scenario, to: str) -> ExportedFlows:
     flows = sorted(_flows(scenario, losses), key=lambda flow: flow.start_ps)
     if not flows:
         raise UsageError(f"{scenario.file}: has no flows with a number of bytes, so there is nothing for {to}")
+    if to == HTSIM and (named := sum(bool(flow.name) for flow in flows)):
+        losses.note("name of a flow", named)
     hosts = scenario.shape().hosts
     lines = htsim_lines(flows, hosts) if to == HTSIM else flow_lines(flows, host_name)
     return ExportedFlows(list(lines), losses.lines())
@@ -48,7 +50,7 @@ def _flows(scenario: Scenario, losses: LeftOut) -> Iterator[FlowLine]:
 
 def _of_pair(flow: Flow, losses: LeftOut) -> Iterable[FlowLine]:
     if flow.arrivals:
-        return [FlowLine(one.start_ns * _PS_PER_NS, flow.src, flow.dst, one.size) for one in flow.arrivals]
+        return [FlowLine(one.start_ns * _PS_PER_NS, flow.src, flow.dst, one.size, one.name) for one in flow.arrivals]
     if flow.total_bytes is None:
         losses.note("flow that ends after a time: others know bytes alone")
         return ()

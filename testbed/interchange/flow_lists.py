@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+from mrc_testbed.testbed.expect.reserved import can_name
 from mrc_testbed.testbed.interchange.found import MOST_FLOWS, PS_PER_S, FlowLine, Found, LeftOut
 from mrc_testbed.testbed.interchange.text import FilePlace, lines_of, shown
 from mrc_testbed.testbed.workloads.graph import MAX_BYTES, MAX_RANKS
@@ -15,6 +16,8 @@ from mrc_testbed.testbed.workloads.graph import MAX_BYTES, MAX_RANKS
 KIND = "flows"
 COLUMNS = ("start_s", "src", "dst", "bytes")
 _NAMES = "name"
+ENTRY_NAME = "trace"
+"""Of the workload that plays the flows, so none of them can have it."""
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,18})?([eE]-?[0-9]{1,2})?", re.ASCII)
 _NODE = re.compile(r"h?([0-9]{1,9})", re.ASCII)
 _HPCC_WORDS = 6
@@ -47,9 +50,16 @@ def _csv(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) != len(columns):
             raise place.wrong(f"has {len(cells)} cells, and the first line names {len(columns)} columns")
-        if _NAMES in columns and cells[columns.index(_NAMES)]:
-            losses.note("name of a flow")
-        yield _flow(place, [cells[one] for one in places])
+        name = cells[columns.index(_NAMES)] if _NAMES in columns else ""
+        yield _flow(place, [cells[one] for one in places])._replace(name=_kept(name, losses))
+
+
+def _kept(name: str, losses: LeftOut) -> str:
+    """A name that expectations can use; else empty."""
+    if not name or (can_name(name) and name != ENTRY_NAME):
+        return name
+    losses.note("name of a flow: names have lower-case letters, digits and dashes, and no meaning of their own here")
+    return ""
 
 
 def _hpcc(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -> Iterator[FlowLine]:
@@ -99,11 +109,12 @@ def _node(place: FilePlace, text: str, what: str) -> int:
 
 
 def flow_lines(flows: Sequence[FlowLine], name: Callable[[int], str]) -> Iterator[str]:
-    """The lines of our own CSV, without line ends. `name`: of a node."""
-    yield ",".join(COLUMNS)
+    """The lines of our own CSV, without line ends; with names where any flow has one. `name`: of a node."""
+    named = any(flow.name for flow in flows)
+    yield ",".join((*COLUMNS, _NAMES) if named else COLUMNS)
     for flow in flows:
         seconds = f"{flow.start_ps // PS_PER_S}.{flow.start_ps % PS_PER_S:012d}".rstrip("0").rstrip(".")
-        yield f"{seconds},{name(flow.src)},{name(flow.dst)},{flow.bytes}"
+        yield f"{seconds},{name(flow.src)},{name(flow.dst)},{flow.bytes}{f',{flow.name}' if named else ''}"
 
 
 def htsim_lines(flows: Sequence[FlowLine], nodes: int) -> Iterator[str]:

@@ -14,12 +14,14 @@ MOST_FLOWS = 200_000
 
 
 class FlowLine(NamedTuple):
-    """One flow: its begin in ps after that of the workload, sender and receiver by number, and bytes."""
+    """One flow: its begin in ps after that of the workload, sender and receiver by number, and bytes. `name` empty:
+    none."""
 
     start_ps: int
     src: int
     dst: int
     bytes: int
+    name: str = ""
 
 
 class SizePoint(NamedTuple):

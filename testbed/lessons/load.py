@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.expect.reserved import NAME_PATTERN
 from mrc_testbed.testbed.inputs import input_text
 from mrc_testbed.testbed.lessons.cells import split_cell
 from mrc_testbed.testbed.lessons.fitting import unfitting
@@ -29,7 +30,6 @@ from mrc_testbed.testbed.lessons.reading import Keys, YamlFile, only_one
 from mrc_testbed.testbed.lessons.requirements import Required, read_required
 from mrc_testbed.testbed.scenario.load.shipped import CHECK_FILE
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
-from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HINT = re.compile(r"^## ", re.M)

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PlainValidator, PrivateAttr, WithJsonSchema, model_validator
 
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.expect.reserved import NAME_PATTERN
 from mrc_testbed.testbed.scenario.model.flow_models import Ends, FlowEntry, numbers_of
 from mrc_testbed.testbed.scenario.text.beside import DataFile, DataFileMistake, data_file
 from mrc_testbed.testbed.scenario.text.fields import (
     MAX_QPS,
-    NAME_PATTERN,
     WHOLE,
     FaultName,
     HostNames,

@@ -10,11 +10,12 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.testbed.expect.reserved import ALL_FAULTS, WHOLE_RUN
 from mrc_testbed.testbed.scenario.faults.chance import Chance
 from mrc_testbed.testbed.scenario.faults.names import Target
 from mrc_testbed.testbed.scenario.faults.occurrence import Occurrence
 from mrc_testbed.testbed.scenario.faults.selection import Targets, chosen
-from mrc_testbed.testbed.scenario.text.fields import ALL_FAULTS, NAMES_SCHEMA, WHOLE_RUN, Duration, Model, Size, refuse
+from mrc_testbed.testbed.scenario.text.fields import NAMES_SCHEMA, Duration, Model, Size, refuse
 from mrc_testbed.topos.plan import Plan
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
+from mrc_testbed.testbed.expect.reserved import NAME_PATTERN
 from mrc_testbed.testbed.scenario.text.fields import (
     MAX_QPS,
-    NAME_PATTERN,
     Duration,
     FaultName,
     HostNames,

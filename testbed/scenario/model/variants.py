@@ -17,9 +17,10 @@ from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationErro
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
 from mrc_testbed.testbed.expect import Severity, did_you_mean
+from mrc_testbed.testbed.expect.reserved import NAME_PATTERN
 from mrc_testbed.testbed.inputs import STANDARD_STREAM
 from mrc_testbed.testbed.scenario.model.matrix import CASE, CASES, FIXED, NAMED, VARIANT, VARIANTS, overlapping
-from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN, Name, refuse
+from mrc_testbed.testbed.scenario.text.fields import Name, refuse
 from mrc_testbed.testbed.scenario.text.keys import key_path
 from mrc_testbed.testbed.scenario.text.source import KeyPath, Override, Source
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source

@@ -22,13 +22,13 @@ from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.plugins import with_keys
 from mrc_testbed.hosts.protocols import PROTOCOLS
 from mrc_testbed.testbed.expect import METRICS, Metric
+from mrc_testbed.testbed.expect.reserved import NAME_PATTERN
 from mrc_testbed.testbed.scenario.faults import Fault, entry_models
 from mrc_testbed.testbed.scenario.faults.registry import wrong_kind
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.families import examples_of, family_choice, wrong_keys_of
 from mrc_testbed.testbed.scenario.model.step_models import Sized, StepPart
 from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
-from mrc_testbed.testbed.scenario.text.fields import NAME_PATTERN
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.testbed.workloads.collective import Collective

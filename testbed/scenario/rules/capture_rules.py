@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.expect.reserved import ALL_FAULTS, WHOLE_RUN
 from mrc_testbed.testbed.scenario.faults.selection import SelectionError
 from mrc_testbed.testbed.scenario.model.captures import (
     HEADERS,
@@ -15,7 +16,6 @@ from mrc_testbed.testbed.scenario.model.captures import (
 )
 from mrc_testbed.testbed.scenario.rules.fault_rules import Occurrences
 from mrc_testbed.testbed.scenario.rules.readable import Readable
-from mrc_testbed.testbed.scenario.text.fields import ALL_FAULTS, WHOLE_RUN
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.topos.plan import Plan

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from mrc_testbed.hosts.mrc.cc import ALGORITHMS
 from mrc_testbed.hosts.mrc.evselect import SELECTIONS
 from mrc_testbed.testbed.expect import all_known, did_you_mean, is_reserved
+from mrc_testbed.testbed.expect.reserved import ALL_FAULTS, NAME_PATTERN, WHOLE_RUN
 from mrc_testbed.testbed.scenario.text.units import DURATION, RATE, SHARE, SIZE, Quantity, UnitError, format_size
 
 COLD_START = "cold-start"
@@ -19,12 +20,8 @@ PAYLOADS = (256, 512, 1024, 2048, 4096)
 """Path MTUs of InfiniBand and of MRC (API)."""
 AUTO = "auto"
 """Instead of a value: it follows something else."""
-NAME_PATTERN = "[a-z0-9][a-z0-9-]{0,62}"
 WHOLE = 1_000_000
 """Millionths in a whole."""
-ALL_FAULTS = "all"
-WHOLE_RUN = "run"
-"""Reserved in `capture` for every fault."""
 PLAIN = "plain"
 """Error type of messages that are shown as they are.
 

@@ -190,6 +190,19 @@ def test_flows_go_there_and_back(call: Call, here: Path) -> None:
     assert Path("again.csv").read_text() == Path("first.csv").read_text()
 
 
+def test_names_of_flows_go_there_and_back(call: Call, here: Path) -> None:
+    rows = "start_s,src,dst,bytes,name\n0,h0,h4,1000,big\n0.000001,h1,h5,65536,\n0.000002,h0,h4,7,small\n"
+    written(here, "first.csv", rows)
+    assert call("import", "first.csv").status == 0
+    assert Path("first.flows.csv").read_text() == rows
+    flows = load_scenario("first.yaml").flows
+    assert {"big", "small"} <= set(flows.names)
+    assert call("export", "first.yaml", "--to", "flows", "--file", "again.csv").status == 0
+    assert Path("again.csv").read_text() == rows
+    ended = call("export", "first.yaml", "--to", "htsim", "--file", "back.cm")
+    assert "not in it: 2 x name of a flow" in ended.err
+
+
 def test_flows_of_any_scenario_are_exported_and_the_rest_is_told(call: Call, here: Path) -> None:
     text = "name: mixed\nworkload:\n  - incast: {to: h4, from: [h0, h1], bytes: 1MiB, start: 1s}\n"
     text += "  - write: {from: h5, to: h6, for: 10s}\n"

@@ -112,8 +112,15 @@ def test_flows_of_hpcc_begin_with_the_first(tmp_path: Path) -> None:
 
 def test_own_flows_have_hosts_or_numbers(tmp_path: Path) -> None:
     found = read_flows(written(tmp_path, "flows.csv", OWN_FLOWS))
-    assert found.flows == (FlowLine(1_500_000, 0, 2, 64), FlowLine(500 * 10**9, 1, 2, 4096))
-    assert found.lost == ("1 x name of a flow",)
+    assert found.flows == (FlowLine(1_500_000, 0, 2, 64), FlowLine(500 * 10**9, 1, 2, 4096, "a"))
+    assert found.lost == ()
+
+
+@pytest.mark.parametrize("name", ["Big One", "p99", "h4", "4s", "run", "trace", "a\u2028b", "x" * 64, "-"])
+def test_a_name_that_expectations_cannot_use_is_lost(tmp_path: Path, name: str) -> None:
+    found = read_flows(written(tmp_path, "flows.csv", OWN_FLOWS.replace(",a", f",{name}")))
+    assert [flow.name for flow in found.flows] == ["", ""]
+    assert found.lost[0].startswith("1 x name of a flow: names have lower-case letters")
 
 
 def test_sizes_are_points(tmp_path: Path) -> None:
@@ -123,9 +130,13 @@ def test_sizes_are_points(tmp_path: Path) -> None:
 
 
 _FLOWS = st.lists(
-    st.tuples(st.integers(0, 10**15), st.integers(0, 40), st.integers(0, 40), st.integers(1, 1 << 40)).filter(
-        lambda one: one[1] != one[2]
-    ),
+    st.tuples(
+        st.integers(0, 10**15),
+        st.integers(0, 40),
+        st.integers(0, 40),
+        st.integers(1, 1 << 40),
+        st.sampled_from(["", "", "small", "job-7"]),
+    ).filter(lambda one: one[1] != one[2]),
     min_size=1,
     max_size=20,
 )
@@ -139,7 +150,7 @@ def test_flows_come_back_from_both_forms(tmp_path_factory: pytest.TempPathFactor
     csv = written(folder, "f.csv", "\n".join(flow_lines(flows, host_name)))
     assert list(read_flows(csv).flows) == flows
     matrix = written(folder, "f.cm", "\n".join(htsim_lines(flows, 41)))
-    assert list(read_htsim(matrix).flows) == flows
+    assert list(read_htsim(matrix).flows) == [flow._replace(name="") for flow in flows]
 
 
 def test_goal_keeps_dependencies_and_cpus(tmp_path: Path) -> None:
@@ -148,6 +159,19 @@ def test_goal_keeps_dependencies_and_cpus(tmp_path: Path) -> None:
     assert (found.nodes, found.used) == (3, (0, 1))
     assert sorted(ends_ns(graph).values()) == [0, 0, 1000, 2000, 2000, 2000, 2050]
     assert runs(graph) == [[4096], [8], [0]]
+
+
+@pytest.mark.parametrize("said", ["from -1 tag 9", "from 1 tag -1", "from -1 tag -1"])
+def test_a_recv_from_any_rank_is_read_where_one_alone_can_send(tmp_path: Path, said: str) -> None:
+    exact = read_goal(written(tmp_path, "g.goal", GOAL))
+    loose = read_goal(written(tmp_path, "any.goal", GOAL.replace("from 1 tag 9", said)))
+    assert graph_of(loose).nodes == graph_of(exact).nodes
+
+
+def test_recvs_from_any_rank_meet_the_sends_of_one_rank_in_order(tmp_path: Path) -> None:
+    text = "num_ranks 2\nrank 0 {\na: recv 8b from -1\nb: recv 9b from 1\nc: recv 10b from -1\n}\n"
+    text += "rank 1 {\nsend 8b to 0\nsend 9b to 0\nsend 10b to 0\n}\n"
+    assert runs(graph_of(read_goal(written(tmp_path, "g.goal", text)))) == [[0], [27]]
 
 
 def test_begin_of_a_begin_is_heeded(tmp_path: Path) -> None:
