@@ -44,6 +44,10 @@ class GraphBuilder:
         self._after.append([])
         return len(self._nodes) - 1
 
+    def meet(self, number: int, peer: int, mark: int) -> None:
+        """A recv that was added for any rank or tag is one from this rank, with this tag."""
+        self._nodes[number] = self._nodes[number]._replace(peer=peer, mark=mark)
+
     def wait(self, number: int, *others: int) -> None:
         """An operation begins only when these of its rank have ended."""
         self._after[number] += others

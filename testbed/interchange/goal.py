@@ -2,7 +2,8 @@
 
 `num_ranks N`, then `rank R {` ... `}` with a statement a line: `[label:] send BYTESb to R [tag T] [cpu C] [nic K]`,
 `[label:] recv BYTESb from R [tag T] [cpu C] [nic K]`, `[label:] calc NS [cpu C]`, `A requires B` (A begins after the
-end of B) and `A irequires B` (after its begin). A send ends when it is acknowledged.
+end of B) and `A irequires B` (after its begin). A send ends when it is acknowledged. A recv with -1 for its rank or its
+tag is read where all sends that fit come from one rank with one tag: else who comes first decides.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from mrc_testbed.testbed.interchange.building import MOST_TAG, GraphBuilder
 from mrc_testbed.testbed.interchange.found import Found, LeftOut
@@ -32,6 +34,16 @@ _ANY = "-1"
 _MOST_CPU = 1 << 20
 
 
+class _AnyRecv(NamedTuple):
+    """A recv from any rank, or with any tag: None for either."""
+
+    number: int
+    rank: int
+    peer: int | None
+    tag: int | None
+    line: int
+
+
 class _Goal:
     """A file while it is read."""
 
@@ -44,6 +56,9 @@ class _Goal:
         self.begins: dict[int, list[int]] = defaultdict(list)
         """Those of an operation that it only waits for to begin."""
         self._comment = False
+        self._anys: list[_AnyRecv] = []
+        self._fitting: dict[tuple[int, int | None, int | None], set[tuple[int, int]]] = defaultdict(set)
+        """Ranks and tags of the sends to a rank that fit a recv from a rank, with a tag, or any: two are enough."""
 
     def line(self, text: str) -> None:
         """The next line of the file."""
@@ -109,14 +124,37 @@ class _Goal:
             self.losses.note("cpu of a message: only computations have one")
         if found["nic"] not in (None, "0"):
             self.losses.note("nic of a message: a host has one, with a port in each plane")
-        tag, line = found["tag"] or "0", self.place.line
-        if found["kind"] == "recv" and _ANY in (found["peer"], tag):
-            raise self.place.wrong("a recv from any rank, or with any tag, is not read: who comes first decides there")
-        peer = self.place.whole(found["peer"], "a rank", self.ranks - 1)
+        said_tag, line = found["tag"] or "0", self.place.line
+        may_be_any = found["kind"] == "recv"
+        peer = (
+            None if may_be_any and found["peer"] == _ANY else self.place.whole(found["peer"], "a rank", self.ranks - 1)
+        )
+        tag = None if may_be_any and said_tag == _ANY else self.place.whole(said_tag, "tag", MOST_TAG)
         if peer == rank:
             raise self.place.wrong(f"rank {rank} sends to itself")
-        kind = SEND if found["kind"] == "send" else RECV
-        return self.builder.add(kind, rank, amount, peer, self.place.whole(tag, "tag", MOST_TAG), line)
+        if peer is None or tag is None:
+            self._anys.append(_AnyRecv(self.builder.add(RECV, rank, amount, place=line), rank, peer, tag, line))
+            return self._anys[-1].number
+        if not may_be_any:
+            self._note_send(rank, peer, tag)
+        return self.builder.add(RECV if may_be_any else SEND, rank, amount, peer, tag, line)
+
+    def _note_send(self, src: int, dst: int, tag: int) -> None:
+        for fits in ((dst, None, None), (dst, src, None), (dst, None, tag)):
+            if len(self._fitting[fits]) < 2:
+                self._fitting[fits].add((src, tag))
+
+    def _meet(self, one: _AnyRecv) -> None:
+        """Let a recv from any rank be one from the only rank that it can be."""
+        fitting = self._fitting.get((one.rank, one.peer, one.tag), set())
+        whom = "from any rank" if one.peer is None else "with any tag"
+        self.place.line = one.line
+        if not fitting:
+            raise self.place.wrong(f"no send fits this recv {whom}")
+        if len(fitting) > 1:
+            both = " and ".join(f"of rank {src} with tag {tag}" for src, tag in sorted(fitting))
+            raise self.place.wrong(f"sends {both} fit this recv {whom}: who comes first would decide")
+        self.builder.meet(one.number, *min(fitting))
 
     def _require(self, found: re.Match[str]) -> None:
         what, on = (self._labelled(found[one]) for one in ("what", "on"))
@@ -140,6 +178,8 @@ class _Goal:
         missing = next((rank for rank in range(self.ranks) if rank not in self.begun), None)
         if missing is not None:
             raise self.place.wrong(f"rank {missing} is missing: num_ranks is {self.ranks}")
+        for one in self._anys:
+            self._meet(one)
         ends = {what: self._ends_before(what) for what in self.begins}
         for what, waits in ends.items():
             self.builder.wait(what, *waits)

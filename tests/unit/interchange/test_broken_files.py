@@ -50,6 +50,8 @@ def refused(read: Reader, file: Path, place: str, says: str) -> None:
     assert most < 64 << 20
 
 
+TWO_SENDERS = "num_ranks 3\nrank 0 {\nrecv 8b from -1\nrecv 8b from -1\n}\n"
+TWO_SENDERS += "rank 1 {\nsend 8b to 0\n}\nrank 2 {\nsend 8b to 0\n}\n"
 TEXTS: list[tuple[Reader, str, str, str, str]] = [
     (read_htsim, "", "", "", "has no connections"),
     (read_htsim, INCAST_CM, "Nodes 8\n", "line 1", "must be `Nodes N`"),
@@ -87,7 +89,17 @@ TEXTS: list[tuple[Reader, str, str, str, str]] = [
     (read_goal, GOAL.replace("rank 2 {\n}", "rank 2 {"), "", "", "rank 2 of line 19 has no `}`"),
     (read_goal, GOAL.replace("l4 requires l3", "l4 requires l9"), "", "line 9", "no label 'l9'"),
     (read_goal, GOAL.replace("to 1 tag 7", "tag 7 to 1"), "", "line 5", "is no statement of GOAL"),
-    (read_goal, GOAL.replace("from 1", "from -1"), "", "line 7", "from any rank"),
+    (read_goal, GOAL.replace("from 1 tag 9", "from -1 tag 8"), "", "line 7", "no send fits this recv from any rank"),
+    (read_goal, GOAL.replace("from 1 tag 9", "from 2 tag -1"), "", "line 7", "no send fits this recv with any tag"),
+    (
+        read_goal,
+        TWO_SENDERS,
+        "",
+        "line 3",
+        "sends of rank 1 with tag 0 and of rank 2 with tag 0 fit this recv from any",
+    ),
+    (read_goal, GOAL.replace("from 1 tag 9", "from -2 tag 9"), "", "line 7", "a rank is '-2'"),
+    (read_goal, GOAL.replace("to 1 tag 7", "to 1 tag -1"), "", "line 5", "tag is '-1'"),
     (read_goal, GOAL.replace("c: send 8b to 0 tag 9\n", "c: calc 1\n"), "", "line 7", "with tag 9 has no send"),
     (read_goal, GOAL.replace("recv 8b", "recv 9b"), "", "line 7", "the recv of 9 bytes meets a send of 8"),
     (read_goal, GOAL.replace("l4 requires l3", "l1 requires l3"), "", "line 5", "lines 5, 7, 13, 14, 15 wait for each"),

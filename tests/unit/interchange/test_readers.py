@@ -130,13 +130,14 @@ def test_sizes_are_points(tmp_path: Path) -> None:
 
 
 _FLOWS = st.lists(
-    st.tuples(
+    st.builds(
+        FlowLine,
         st.integers(0, 10**15),
         st.integers(0, 40),
         st.integers(0, 40),
         st.integers(1, 1 << 40),
         st.sampled_from(["", "", "small", "job-7"]),
-    ).filter(lambda one: one[1] != one[2]),
+    ).filter(lambda one: one.src != one.dst),
     min_size=1,
     max_size=20,
 )
@@ -144,9 +145,9 @@ _FLOWS = st.lists(
 
 @given(_FLOWS)
 @settings(max_examples=50, deadline=None)
-def test_flows_come_back_from_both_forms(tmp_path_factory: pytest.TempPathFactory, raw: list[tuple[int, ...]]) -> None:
+def test_flows_come_back_from_both_forms(tmp_path_factory: pytest.TempPathFactory, raw: list[FlowLine]) -> None:
     folder = tmp_path_factory.mktemp("flows")
-    flows = sorted((FlowLine(*one) for one in raw), key=lambda one: one.start_ps)
+    flows = sorted(raw, key=lambda one: one.start_ps)
     csv = written(folder, "f.csv", "\n".join(flow_lines(flows, host_name)))
     assert list(read_flows(csv).flows) == flows
     matrix = written(folder, "f.cm", "\n".join(htsim_lines(flows, 41)))
