@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mrc_testbed.testbed.interchange.fat_tree import FatTree
 from mrc_testbed.testbed.workloads.graph import Graph
 
 PS_PER_S = 10**12
@@ -34,7 +35,8 @@ class SizePoint(NamedTuple):
 @dataclass(frozen=True)
 class Found:
     """Of `flows`, `graph` and `sizes` one is there. `kind`: the format. `nodes`: how many the file knows, 0 where it
-    knows none. `names`: of nodes that have one of ours, by number. `lost`: what has no counterpart, a sentence each."""
+    knows none. `names`: of nodes that have one of ours, by number. `lost`: what has no counterpart, a sentence each.
+    `fat_tree`: the fabric, where the file has failed links of one."""
 
     kind: str
     nodes: int
@@ -43,6 +45,7 @@ class Found:
     sizes: tuple[SizePoint, ...] = ()
     names: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    fat_tree: FatTree | None = None
 
     @property
     def used(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 `Nodes N`, `Connections C`, where they exist `Triggers T` and `Failures F`, then a line for each. Starts are ps there,
 although the class itself writes us; so `unit_ps` says what one is. Triggers make it a graph: what fires one is the end
 of a flow at its sender, or its arrival at its receiver; the flow that it starts may begin at a third node, and then an
-empty message carries the news.
+empty message carries the news. Failed links are those of a fat tree (`fat_tree.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mrc_testbed.testbed.interchange.building import GraphBuilder
+from mrc_testbed.testbed.interchange.fat_tree import FailedLink, FatTree, ports_of
 from mrc_testbed.testbed.interchange.found import MOST_FLOWS, FlowLine, Found, LeftOut
 from mrc_testbed.testbed.interchange.text import FilePlace, lines_of, shown
 from mrc_testbed.testbed.workloads.graph import COMPUTE, MAX_BYTES, MAX_NS, MAX_RANKS, RECV, SEND
@@ -22,6 +23,8 @@ UNITS_PS = {"ps": 1, "ns": 10**3, "us": 10**6}
 _COUNTS = {"Nodes": MAX_RANKS, "Connections": MOST_FLOWS, "Triggers": MOST_FLOWS, "Failures": MOST_FLOWS}
 _MOST_PS = 10**18
 _TRIGGER_KINDS = ("oneshot", "multishot", "barrier")
+_FAILURE = ("switch_type", "switch_id", "link_id")
+_TIERS = ("TOR", "AGG", "CORE")
 _SHORT_PS = 10**6
 _NEWS = 1 << 32
 """Tags of empty messages begin here; flows have their lines."""
@@ -58,7 +61,8 @@ class _Matrix:
         self.counts: dict[str, int] = {}
         self.connections: list[_Connection] = []
         self.triggers: dict[int, _Trigger] = {}
-        self.failures = 0
+        self.failures: dict[tuple[str, FailedLink], int] = {}
+        """Tier and link, and the line of each."""
 
     def read(self) -> None:
         """All lines, and whether there are as many as the header says."""
@@ -69,7 +73,7 @@ class _Matrix:
         for key, found in (
             ("Connections", len(self.connections)),
             ("Triggers", len(self.triggers)),
-            ("Failures", self.failures),
+            ("Failures", len(self.failures)),
         ):
             said = self.counts.get(key, 0)
             if said != found:
@@ -87,10 +91,33 @@ class _Matrix:
         elif words[0] == "trigger":
             self._trigger(words)
         elif words[0] == "failure":
-            self.failures += 1
-            self.losses.note("failure of a link: add `link-down` to `faults`")
+            self._failure(words)
         else:
             raise self.place.wrong(f"{shown(words[0])} is none of Nodes, Connections, SRC->DST, trigger, failure")
+
+    def _failure(self, words: list[str]) -> None:
+        given = dict(zip(words[1::2], words[2::2], strict=False))
+        if len(words) != 7 or given.keys() != set(_FAILURE) or given["switch_type"] not in _TIERS:
+            raise self.place.wrong(f"must be `failure switch_type {'|'.join(_TIERS)} switch_id N link_id M`")
+        switch, link = (self.place.whole(given[key], key, MAX_RANKS) for key in _FAILURE[1:])
+        found = given["switch_type"], FailedLink(switch, link)
+        if found in self.failures:
+            raise self.place.wrong(f"this link has failed in line {self.failures[found]}, too")
+        if len(self.failures) == MOST_FLOWS:
+            raise self.place.wrong(f"more than {MOST_FLOWS} failures")
+        self.failures[found] = self.place.line
+
+    def fat_tree(self) -> FatTree | None:
+        """The fat tree with these nodes, and those failures that it can have; None for no failure."""
+        tree = FatTree(ports_of(self.counts["Nodes"]), ())
+        failed = [one for tier, one in self.failures if tier == "AGG" and tree.has(one)]
+        if others := len(self.failures) - len(failed):
+            self.losses.note(
+                f"failure of a link that the fat tree of {self.counts['Nodes']} nodes lacks, or of a TOR or CORE: add "
+                "`link-down` to `faults`",
+                others,
+            )
+        return tree._replace(failed=tuple(failed)) if failed else None
 
     def _count(self, words: list[str]) -> None:
         key = words[0]
@@ -152,15 +179,16 @@ def read_htsim(file: Path, unit_ps: int = 1) -> Found:
     """A connection matrix. Raises FormatError."""
     matrix = _Matrix(FilePlace(file))
     matrix.read()
+    tree = matrix.fat_tree()
     more = _warnings(matrix, unit_ps)
     nodes = matrix.counts["Nodes"]
     if not any("trigger" in one.values for one in matrix.connections):
         flows = tuple(
             FlowLine(one.values["start"] * unit_ps, one.src, one.dst, one.values["size"]) for one in matrix.connections
         )
-        return Found(KIND, nodes, flows, lost=matrix.losses.lines(more))
+        return Found(KIND, nodes, flows, lost=matrix.losses.lines(more), fat_tree=tree)
     builder = _graph(file, matrix, unit_ps)
-    return Found(KIND, nodes, graph=builder.graph(nodes), lost=matrix.losses.lines(more))
+    return Found(KIND, nodes, graph=builder.graph(nodes), lost=matrix.losses.lines(more), fat_tree=tree)
 
 
 def _warnings(matrix: _Matrix, unit_ps: int) -> list[str]:

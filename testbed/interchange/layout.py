@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.interchange.fat_tree import FatTree
 from mrc_testbed.testbed.interchange.found import Found
 from mrc_testbed.topos.names import parse_host
 
@@ -17,18 +18,26 @@ _PAIR = re.compile(r"([0-9]{1,9})=(h[0-9]{1,6})", re.ASCII)
 _RACKS = ((8, 4), (64, 8), (256, 16), (MOST_HOSTS, 32))
 """The most hosts of a fabric, and then the hosts of each T0."""
 _USUAL_HOSTS = 8
+_FAT_TREE = (
+    "the network of {} failed links: they are those of a fat tree of switches that are all alike, and fail in plane p0 "
+    "of four"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class HostLayout:
-    """`host_of`: the number of each node's host. `lost`: what that changes, a sentence each."""
+    """`host_of`: the number of each node's host. `lost`: what that changes, a sentence each. `fat_tree`: the fabric of
+    the file, where every node has its place there."""
 
     host_of: Mapping[int, int]
     lost: tuple[str, ...] = ()
+    fat_tree: FatTree | None = None
 
     @property
     def fabric(self) -> str:
-        """The keys of a fabric in which T0s have as many links up as down."""
+        """The keys of a fabric in which switches have as many links up as down."""
+        if self.fat_tree:
+            return f"planes: 4, {self.fat_tree.fabric}"
         hosts = max([*self.host_of.values(), _USUAL_HOSTS - 1]) + 1
         rack = next(rack for most, rack in _RACKS if hosts <= most)
         return f"planes: 4, t0_groups: {-(-hosts // rack)}, t1: {rack}, hosts_per_t0: {rack}"
@@ -38,17 +47,25 @@ def layout_of(found: Found, hosts: str) -> HostLayout:
     """`hosts`: `same` (node 3 is h3), `used` (those that do anything are h0, h1, ...), a mapping such as
     `103=h0,34=h4`, or empty for what fits. Raises UsageError."""
     if hosts not in ("", SAME, USED):
-        return HostLayout(_given(found, hosts))
+        return HostLayout(_given(found, hosts), _places_lost(found))
     fits = found.nodes <= MOST_HOSTS
     if hosts == SAME and not fits:
         raise UsageError(f"--hosts same: {found.nodes} nodes are more than {MOST_HOSTS} hosts; choose used")
     if hosts == SAME or (not hosts and fits):
-        return HostLayout({node: node for node in found.used})
+        network = (_FAT_TREE.format(len(found.fat_tree.failed)),) if found.fat_tree else ()
+        return HostLayout({node: node for node in found.used}, network, found.fat_tree)
     used = found.used
     if len(used) > MOST_HOSTS:
         raise UsageError(f"{len(used)} nodes take part; at most {MOST_HOSTS} hosts are laid out")
     told = f"places of {found.nodes} nodes: {len(used)} take part, and become h0 to h{len(used) - 1} in their order"
-    return HostLayout({node: number for number, node in enumerate(used)}, (told,))
+    return HostLayout({node: number for number, node in enumerate(used)}, (told, *_places_lost(found)))
+
+
+def _places_lost(found: Found) -> tuple[str, ...]:
+    if not found.fat_tree:
+        return ()
+    count = len(found.fat_tree.failed)
+    return (f"{count} x failure of a link: hosts are not where the nodes are; add `link-down` to `faults`",)
 
 
 def _given(found: Found, hosts: str) -> dict[int, int]:

@@ -16,6 +16,8 @@ from mrc_testbed.topos.names import host_name
 
 _STRETCH = 8000
 """What is written runs that many times faster with `scale: real`: usual ports then have 100 Gb/s."""
+_ALWAYS = "100000s"
+"""For links that have failed: they heal at the end of the workload."""
 _COMMENT_COLUMNS = 120
 _QPS_IN_ALL, _USUAL_QPS = 1024, 4
 """The most of a scenario, and those of each pair of hosts that has flows."""
@@ -83,11 +85,21 @@ def _text(found: Found, layout: HostLayout, source: str, target: Path, entry: st
             f"fabric: {{{layout.fabric}}}",
             "workload:",
             f"  - {entry}",
+            *_faults(layout),
             "expect:",
             "  - qp_errors == 0",
             "",
         )
     )
+
+
+def _faults(layout: HostLayout) -> Iterator[str]:
+    """Failed links are down from before the workload to its end."""
+    if layout.fat_tree:
+        yield "faults:"
+        yield f"  - {{at: cold-start, for: {_ALWAYS}, name: failed-links, link-down: ["
+        yield from (f"      '{link}'," for link in layout.fat_tree.links)
+        yield "    ]}"
 
 
 def _said(found: Found, source: str) -> str:

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import load_scenario
-from tests.unit.interchange.foreign import GOAL, INCAST_CM, chakra, node, trace, written
+from tests.unit.interchange.foreign import FAILED_CM, GOAL, INCAST_CM, chakra, node, trace, written
 
 EXACT = "virtual.lateness=0s"
 
@@ -73,3 +73,11 @@ def test_flows_of_a_matrix_take_what_the_receiver_lets_them(tmp_path: Path) -> N
         row.begin_ns for row in record.flow_times
     )
     assert last_ns == pytest.approx(16_384_000 / 48.32, rel=0.1)
+
+
+def test_failed_links_of_a_matrix_carry_nothing_and_flows_arrive(tmp_path: Path) -> None:
+    file = imported(written(tmp_path, "f.cm", FAILED_CM.replace("size 4096", "size 1000000")))
+    record, _ = ran(file)
+    assert len(record.flow_times) == 2
+    (down,) = record.occurrences
+    assert down.links == ("p0-t1-0:p0-t2-1", "p0-t1-3:p0-t2-2")

@@ -11,6 +11,7 @@ from mrc_testbed.testbed.scenario import load_scenario
 from tests.unit.calls import Call
 from tests.unit.interchange.foreign import (
     CHAIN_CM,
+    FAILED_CM,
     GOAL,
     HPCC_FLOWS,
     INCAST_CM,
@@ -130,6 +131,19 @@ def test_many_nodes_of_which_few_take_part_become_the_first_hosts(call: Call, he
     ended = call("import", "big.cm")
     assert "lost: places of 8192 nodes: 4 take part, and become h0 to h3" in ended.out
     assert load_scenario("big.yaml").flows.flows[2].name == "h3->h0"
+
+
+def test_failed_links_are_down_in_the_scenario(call: Call, here: Path) -> None:
+    written(here, "f.cm", FAILED_CM)
+    ended = call("import", "f.cm")
+    assert (ended.status, "lost: 1 x failure of a link that the fat tree of 16 nodes lacks" in ended.out) == (0, True)
+    scenario = load_scenario("f.yaml")
+    (fault,) = scenario.occurrences
+    assert (fault.fault, fault.cold, fault.targets) == ("failed-links", True, ("p0-t1-0:p0-t2-1", "p0-t1-3:p0-t2-2"))
+    assert (scenario.shape().hosts, scenario.shape().family.word) == (16, "clos3")
+    ended = call("import", "f.cm", "--hosts", "used", "-f")
+    assert "lost: 2 x failure of a link: hosts are not where the nodes are" in ended.out
+    assert not load_scenario("f.yaml").occurrences
 
 
 def test_a_broken_file_writes_nothing(call: Call, here: Path) -> None:

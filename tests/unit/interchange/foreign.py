@@ -34,6 +34,17 @@ Connections 3
 3->0 start 2000000 id 3 size 8192"""
 """Of the shape of incast.cm, without the last line end."""
 
+FAILED_CM = """Nodes 16
+Connections 2
+Failures 3
+0->15 id 1 start 0 size 4096
+4->9 id 2 start 0 size 4096
+failure switch_type AGG switch_id 0 link_id 1
+failure switch_type AGG switch_id 3 link_id 0
+failure switch_type TOR switch_id 0 link_id 0
+"""
+"""In the grammar of failures of `connection_matrix.cpp`; 16 nodes are a fat tree of switches with 4 ports."""
+
 HPCC_FLOWS = """3
 0 1 3 100 1000 2.000000000
 1 2 3 100 2000 2.000001500

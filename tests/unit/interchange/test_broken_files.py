@@ -17,6 +17,7 @@ from mrc_testbed.testbed.interchange.goal import read_goal
 from mrc_testbed.testbed.interchange.htsim import read_htsim
 from mrc_testbed.testbed.interchange.text import FormatError
 from tests.unit.interchange.foreign import (
+    FAILED_CM,
     GOAL,
     HPCC_FLOWS,
     INCAST_CM,
@@ -70,6 +71,11 @@ TEXTS: list[tuple[Reader, str, str, str, str]] = [
     (read_htsim, RING_CM.replace("trigger 4 size", "trigger 5 size"), "", "line 9", "trigger 5 is not defined"),
     (read_htsim, RING_CM.replace("trigger id 2", "trigger id 1"), "", "line 11", "a second trigger 1"),
     (read_htsim, INCAST_CM.replace("0 size", "0 \0size"), "", "line 4", "a byte of zero"),
+    (read_htsim, FAILED_CM.replace("AGG switch_id 0", "TOP switch_id 0"), "", "line 6", "must be `failure switch_type"),
+    (read_htsim, FAILED_CM.replace("0 link_id 1", "0"), "", "line 6", "must be `failure switch_type"),
+    (read_htsim, FAILED_CM.replace("link_id 1", "link_id x"), "", "line 6", "link_id is 'x'"),
+    (read_htsim, FAILED_CM.replace("3 link_id 0", "0 link_id 1"), "", "line 7", "has failed in line 6, too"),
+    (read_htsim, FAILED_CM.replace("Failures 3", "Failures 4"), "", "", "says Failures 4, and the file has 3"),
     (read_flows, "", "", "", "is empty"),
     (read_flows, OWN_FLOWS.replace("0.5", "0.5s"), "", "line 2", "start_s is '0.5s'"),
     (read_flows, OWN_FLOWS.replace("bytes", "size"), "", "line 1", "'size' is no column"),

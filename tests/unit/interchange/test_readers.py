@@ -13,6 +13,7 @@ from mrc_testbed.hosts.program_io import StepReport
 from mrc_testbed.testbed.interchange.chakra_graph import ChakraOptions, read_chakra
 from mrc_testbed.testbed.interchange.collectives import NAMES
 from mrc_testbed.testbed.interchange.distributions import read_sizes, size_lines
+from mrc_testbed.testbed.interchange.fat_tree import FailedLink, FatTree, ports_of
 from mrc_testbed.testbed.interchange.flow_lists import flow_lines, htsim_lines, read_flows
 from mrc_testbed.testbed.interchange.found import FlowLine, Found
 from mrc_testbed.testbed.interchange.goal import read_goal
@@ -20,9 +21,11 @@ from mrc_testbed.testbed.interchange.htsim import read_htsim
 from mrc_testbed.testbed.interchange.text import FormatError
 from mrc_testbed.testbed.workloads.graph import COMPUTE, SEND, Graph
 from mrc_testbed.testbed.workloads.graph_job import GraphJob
-from mrc_testbed.topos.names import host_name
+from mrc_testbed.topos.families.clos3 import Clos3
+from mrc_testbed.topos.names import host_name, link_name, switch_name
 from tests.unit.interchange.foreign import (
     CHAIN_CM,
+    FAILED_CM,
     GOAL,
     HPCC_FLOWS,
     INCAST_CM,
@@ -102,6 +105,42 @@ def test_a_barrier_waits_for_all(tmp_path: Path) -> None:
     graph = graph_of(read_htsim(written(tmp_path, "b.cm", text)))
     (last,) = [place for place, one in enumerate(graph.nodes) if one.kind == SEND and one.amount == 7]
     assert ends_ns(graph)[last] == 3000
+
+
+def test_failed_links_are_those_of_a_fat_tree(tmp_path: Path) -> None:
+    found = read_htsim(written(tmp_path, "f.cm", FAILED_CM))
+    assert found.fat_tree
+    assert found.fat_tree.links == ("p0-t1-0:p0-t2-1", "p0-t1-3:p0-t2-2")
+    assert found.fat_tree.fabric == "family: {clos3: {pods: 4, t0: 2, t1: 2, t2: 4, hosts_per_t0: 2}}"
+    assert [line.partition(":")[0] for line in found.lost] == [
+        "1 x failure of a link that the fat tree of 16 nodes lacks, or of a TOR or CORE"
+    ]
+
+
+@pytest.mark.parametrize("ports", [4, 6, 8, 16])
+def test_every_link_of_the_fat_tree_is_one_of_ours(ports: int) -> None:
+    half = ports // 2
+    every = tuple(FailedLink(switch, link) for switch in range(ports * half) for link in range(half))
+    tree = FatTree(ports_of(ports**3 // 4), every)
+    ours = {
+        link_name(switch_name(0, *one.lower), switch_name(0, *one.upper))
+        for one in Clos3(ports, half, half, half * half, half).cables()
+        if one.lower.tier == 1
+    }
+    assert tree.ports == ports
+    assert len(set(tree.links)) == len(every)
+    assert set(tree.links) == ours
+    assert not tree.has(FailedLink(ports * half, 0))
+    assert not tree.has(FailedLink(0, half))
+
+
+@pytest.mark.parametrize("nodes", [15, 17, 128])
+def test_failures_of_another_network_are_lost(tmp_path: Path, nodes: int) -> None:
+    """With 15 and 17 nodes there is no fat tree; that of 128 has no link 9 of a switch."""
+    text = FAILED_CM.replace("Nodes 16", f"Nodes {nodes}").replace("0->15", "0->14").replace("link_id 1", "link_id 9")
+    found = read_htsim(written(tmp_path, "f.cm", text.replace("switch_id 3", "switch_id 99")))
+    assert found.fat_tree is None
+    assert found.lost[0].startswith("3 x failure of a link")
 
 
 def test_flows_of_hpcc_begin_with_the_first(tmp_path: Path) -> None:
