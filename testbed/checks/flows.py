@@ -41,9 +41,10 @@ class FlowFigures:
     duration_ns: float = 0.0
     fair_bytes: float = 0.0
 
-    def is_alone(self, line: float) -> bool:
-        """Its fair share is `line`, what a host can send: nothing that it needs is shared with other flows."""
-        return self.fair_bytes >= (1 - 1e-6) * line * self.duration_ns / 1e9
+    @property
+    def fair_rate(self) -> float:
+        """Its fair share, in bytes per second."""
+        return self.fair_bytes * 1e9 / self.duration_ns if self.duration_ns else 0.0
 
 
 class _Delivered:
@@ -168,15 +169,23 @@ def steady_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigure
 def share_figures(record: RunRecord, window: Window) -> Mapping[str, FlowFigures]:
     """The same for shares and rates of single flows. Raises NoData also where planes hold too few packets for them."""
     figures = steady_figures(record, window)
+    refuse_few_in_flight(record, {name: figure.fair_rate for name, figure in figures.items()})
+    return figures
+
+
+def refuse_few_in_flight(record: RunRecord, shares: Mapping[str, float]) -> None:
+    """Raises NoData where planes hold too few packets for shares and rates of single flows; `shares`: bytes per second
+    of each flow that is fair."""
     shape = record.scenario.shape()
     flows = {flow.name: flow.demand for flow in record.scenario.flows.flows}
     sprays = record.scenario.transport.has_paths
-    for name, figure in figures.items():
+    line = line_rate(shape)
+    for name, share in shares.items():
         pair = pair_of(shape, flows[name].src, flows[name].dst)
         slowest = slowest_between(shape.family, *pair) if pair else 1.0
-        if held := few_in_flight(shape, sprays and figure.is_alone(line_rate(shape)), slowest):
+        # With the line for itself, a flow shares nothing that it needs.
+        if held := few_in_flight(shape, sprays and share >= (1 - 1e-6) * line, slowest):
             raise NoData(f"{held}: shares and rates of single flows are worthless ({name})")
-    return figures
 
 
 class Grain(NamedTuple):
@@ -228,11 +237,17 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[str, int, I
 
 
 @derived
+def flow_epochs(record: RunRecord) -> list[Epoch]:
+    """The times between begins and ends of flows. Raises NoData if the workload did not begin."""
+    return epochs(_spans(record))
+
+
+@derived
 def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, _Delivered]]]:
     """The steady stretches of each epoch by time, with what every QP delivered."""
     settle = settle_ns(record.scenario.shape())
     found = []
-    for epoch in epochs(_spans(record)):
+    for epoch in flow_epochs(record):
         steady: dict[Interval, _Delivered] = {}
         for flow, begin_ns, end_ns, count in record.received.columns("flow", "begin_ns", "end_ns", "bytes"):
             if epoch.begin_ns + settle <= begin_ns and end_ns <= epoch.end_ns and flow in epoch.flows:

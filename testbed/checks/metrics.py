@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite, nan
 
 import mrc_testbed.testbed.checks.endings
+import mrc_testbed.testbed.checks.fair_times
 import mrc_testbed.testbed.checks.flow_times
 import mrc_testbed.testbed.checks.goodput_series
 import mrc_testbed.testbed.checks.link_loads

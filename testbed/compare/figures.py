@@ -84,6 +84,7 @@ FIGURES: tuple[ComparedFigure, ...] = (
     ),
     ComparedFigure("flow_goodput.min", "slowest flow", "flow_goodput.min", MORE, main=True, job=_FLOWS),
     ComparedFigure("fair_share.min", "least fair share", "fair_share.min", MORE, main=True, job=_FLOWS),
+    ComparedFigure("fair_after.p100", "fair shares after, P100", "fair_after.p100", job=_FLOWS),
     ComparedFigure("balance", "balance of flows", "balance", MORE, job=_FLOWS),
     ComparedFigure("message_time.median", "message time, median", "message_time.median", job=_FLOWS),
     ComparedFigure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),

@@ -44,6 +44,10 @@ _SPEED = (
     Metric("flow_goodput", _RATE, "bytes delivered per time, of each flow", _ANY, _EACH, **_OF_GREEDY),
     Metric("fair_share", _COUNT, "goodput of each flow over its fair share", _ANY, _EACH, **_OF_SHARES),
     Metric(
+        *("fair_after", _TIME, "from a change until all flows are within 10 % of their fair shares", Windows.EVENTS),
+        **{**_OF_SHARES, "has_clean": False, "stats": _TAIL, "zero": "at once"},
+    ),
+    Metric(
         *("balance", _COUNT, "the least of these shares over the greatest", _ANY),
         **{**_OF_SHARES, "of_several": True, "ranges": {None: (0.0, 1.0)}},
     ),
