@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from mrc_testbed.hosts import compiled
-from mrc_testbed.testbed.commands import errors, incident, lesson, sweep
+from mrc_testbed.testbed.commands import bench, errors, incident, lesson, sweep
 from mrc_testbed.testbed.commands.bounds import bounds
 from mrc_testbed.testbed.commands.calibrate import calibrate
 from mrc_testbed.testbed.commands.compare import compare
@@ -64,6 +64,8 @@ sweep_app = Commands(
     cls=HelpGroup, help="More runs than one machine can do: on Dask, SLURM or GitHub.", no_args_is_help=True
 )
 app.add_typer(sweep_app, name="sweep", rich_help_panel=_RUNS)
+bench_app = Commands(cls=HelpGroup, help="The tests of the IETF draft on fabrics of AI clusters.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench", rich_help_panel=_RUNS)
 lesson_app = Commands(cls=HelpGroup, help="A course: lessons that check themselves.", no_args_is_help=True)
 app.add_typer(lesson_app, name="lesson", rich_help_panel=_LEARNING)
 incident_app = Commands(cls=HelpGroup, help="Cases in which something may be broken.", no_args_is_help=True)
@@ -118,6 +120,9 @@ sweep_app.command("cell", epilog=example("sweep cell big/ --index 3 --of 20"))(s
 sweep_app.command("matrix", epilog=example("sweep matrix big/ --jobs 20"))(sweep.matrix)
 sweep_app.command("gather", epilog=example("sweep gather big/ parts/*"))(sweep.gather)
 sweep_app.command("keys", epilog=example("sweep keys certs/"))(sweep.keys)
+bench_app.command("list", epilog=example("bench list"))(bench.list_tests)
+bench_app.command("plan", epilog=example("bench plan --transports mrc,roce-16 --budget 2h"))(bench.plan)
+bench_app.command("run", epilog=example("bench run --tests 5.1,9 --out bench/"))(bench.run)
 lesson_app.command("list", epilog=example("lesson list"))(lesson.list_lessons)
 lesson_app.command("show", epilog=example("lesson show 4"))(lesson.show)
 lesson_app.command("start", epilog=example("lesson start 4 mine"))(lesson.start)

@@ -46,6 +46,11 @@ def link_loads(record: RunRecord, window: Window) -> Sequence[float]:
 @computes("uplink_share")
 def uplink_shares(record: RunRecord, window: Window) -> Sequence[float]:
     """The load of each uplink of a switch over the mean load of its uplinks: what it sent over its rate."""
+    return [share for shares in shares_by_switch(record, window) for share in shares]
+
+
+def shares_by_switch(record: RunRecord, window: Window) -> list[list[float]]:
+    """The same of each switch by itself. Raises NoData."""
     carried, _ = _carried(record, window)
     uplinks = _uplinks(carried)
     means = [fmean(carried[port] for port in ports) for ports in uplinks]
@@ -58,7 +63,7 @@ def uplink_shares(record: RunRecord, window: Window) -> Sequence[float]:
     rates_bps, found = _rates_bps(record), []
     for ports, mean in used:
         mean_bps = fmean(rates_bps[port] for port in ports)
-        found += [carried[port] / (mean * (rates_bps[port] / mean_bps)) for port in ports]
+        found.append([carried[port] / (mean * (rates_bps[port] / mean_bps)) for port in ports])
     return found
 
 

@@ -1,0 +1,163 @@
+"""The cells of the benchmark: its tests as scenario files with variants and a matrix, and what they will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from mrc_testbed.hosts import compiled
+from mrc_testbed.testbed.app.batch import Repetitions, load_cases
+from mrc_testbed.testbed.bench.catalogue import BenchSize, BenchTest
+from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.testbed.scenario.model.arrival_load import PACKET_NS
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
+from mrc_testbed.topos.shape import Shape
+
+TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
+    "mrc": {"transport": "mrc"},
+    "roce-1": {"transport": "roce", "qps": 1},
+    "roce-16": {"transport": "roce", "qps": 16},
+    "tcp": {"transport": "tcp"},
+}
+"""What is compared, as variants of the scenario of each test."""
+OF_KERNEL = ("tcp",)
+"""Virtual time has none of it."""
+CELL_S = 1.5
+"""CPU time of a cell beside its packets: its process, warm-up, verdict and figures."""
+_SLOWER = 2
+"""How much longer a packet takes without machine code."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRequest:
+    """What is to be run."""
+
+    tests: tuple[BenchTest, ...]
+    transports: tuple[str, ...]
+    size: BenchSize = BenchSize.SMALL
+    world: WorldKind = WorldKind.VIRTUAL
+
+    def variants(self, test: BenchTest) -> dict[str, dict[str, Any]]:
+        """What the test is run with in this world, by name; empty if it is not run."""
+        if test.virtual_only and self.world is WorldKind.KERNEL:
+            return {}
+        named = {name: dict(TRANSPORTS[name]) for name in self.transports if not self.why_not(test, name)}
+        asked = {TRANSPORTS[name]["transport"] for name in self.transports}
+        return named | {name: own for name, own in test.also.items() if own["transport"] in asked}
+
+    def why_not(self, test: BenchTest, transport: str) -> str:
+        """Why a transport that is asked for is not run; else empty."""
+        if test.transports and transport not in test.transports:
+            return "the test makes no sense for it"
+        return "virtual time has no TCP" if self.world is WorldKind.VIRTUAL and transport in OF_KERNEL else ""
+
+
+def transports_named(asked: str) -> tuple[str, ...]:
+    """Of `mrc,tcp`; empty: all. Raises UsageError for one that is not there."""
+    words = [word.strip() for word in asked.split(",")] if asked else list(TRANSPORTS)
+    if unknown := next((word for word in words if word not in TRANSPORTS), None):
+        raise UsageError(f"--transports {asked}: {unknown!r} is none of {', '.join(TRANSPORTS)}")
+    return tuple(dict.fromkeys(words))
+
+
+def scenario_text(test: BenchTest, request: BenchRequest) -> str:
+    """The scenario file of a test: it can be run by `mrc-testbed run` as well."""
+    size = test.sizes[request.size]
+    world = {"world": "virtual", "scale": "real"} if request.world is WorldKind.VIRTUAL else {}
+    document = {
+        "name": f"bench-{test.ref.replace('.', '-')}",
+        "about": test.title,
+        **world,
+        **test.scenario,
+        **size.scenario,
+        "variants": request.variants(test),
+        "matrix": {**size.matrix, "seed": list(range(1, size.seeds + 1))},
+    }
+    out = StringIO()
+    yaml = YAML()
+    yaml.width = 120
+    yaml.dump(document, out)
+    return out.getvalue()
+
+
+def scenario_file(folder: Path, test: BenchTest) -> Path:
+    """Where the scenario of a test lies."""
+    return folder / f"{test.ref}.yaml"
+
+
+def write_scenarios(request: BenchRequest, folder: Path) -> None:
+    """One file for each test that has runs. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for test in runnable(request):
+        scenario_file(folder, test).write_text(scenario_text(test, request), encoding="utf-8")
+
+
+def runnable(request: BenchRequest) -> list[BenchTest]:
+    """The tests that have runs with these transports in this world."""
+    return [test for test in request.tests if test.is_run and request.variants(test)]
+
+
+def cases_of(test: BenchTest, folder: Path) -> list[Case]:
+    """The cases of a test, of its file in `folder`. Raises ScenarioError."""
+    return load_cases([scenario_file(folder, test)], times=Repetitions(many=True))
+
+
+def cpu_s(scenario: Scenario) -> float:
+    """CPU seconds of a run in virtual time, roughly; on the kernel it takes the time of its scenario."""
+    if scenario.world is WorldKind.KERNEL:
+        return scenario.expected_ns / 1e9 + CELL_S
+    packet_s = PACKET_NS / 1e9 * (1 if compiled.in_use() == "compiled" else _SLOWER)
+    return CELL_S + packet_s * sum(_packets(scenario))
+
+
+def _packets(scenario: Scenario) -> Iterator[float]:
+    """Of data, of each job and all flows; in the time of a flow at its fair share among all of them."""
+    shape = scenario.shape()
+    for job in scenario.jobs:
+        steps = job.steps(shape)
+        busy_ns = sum(part.busy_ns for part in steps.clean_parts(shape))
+        yield steps.total_steps * len(steps.hosts) * busy_ns / 1e9 * shape.planes * shape.port_pps
+    yield _of_flows(scenario, shape)
+
+
+def _of_flows(scenario: Scenario, shape: Shape) -> float:
+    flows = [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.greedy]
+    shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows}) if flows else {}
+    found = 0.0
+    for flow in flows:
+        count = flow.total_bytes or shares.get(flow.name, line_rate(shape)) * (flow.for_ns or 0) / 1e9
+        found += count / shape.payload_bytes
+    return found
+
+
+def beyond_budget(taking_s: Mapping[str, float], budget_s: float) -> list[str]:
+    """The refs of the tests that do not fit any more, in order, each as a whole."""
+    left, spent_s = [], 0.0
+    for ref, seconds in taking_s.items():
+        if spent_s + seconds <= budget_s:
+            spent_s += seconds
+        else:
+            left.append(ref)
+    return left
+
+
+def wall_s(cases: Sequence[Case], cores: int, world: WorldKind) -> float:
+    """How long they take, `cores` at once in virtual time and one at a time on the kernel."""
+    together = sum(cpu_s(case.scenario) for case in cases)
+    return together / (cores if world is WorldKind.VIRTUAL else 1)
+
+
+def rough_time(seconds: float) -> str:
+    """`40 s`, `7 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{ceil(seconds)} s"
+    return f"{ceil(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
