@@ -62,7 +62,7 @@ def sanitized(*sanitizers: str) -> Path:
 
 def sanitizer_flags(*sanitizers: str) -> tuple[str, ...]:
     """For a program that uses a sanitized library."""
-    return ("-fsanitize=" + ",".join(sanitizers), "-fno-omit-frame-pointer", "-O1")
+    return ("-fsanitize=" + ",".join(sanitizers), "-fno-omit-frame-pointer", "-O0")
 
 
 def compiler(sanitizes: bool = False) -> str:

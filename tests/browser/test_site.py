@@ -16,9 +16,9 @@ PAGES = ["index", "commands", "scenario", "results", "stories", "glossary", "api
 HEIGHT = 844
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_site(tmp_path_factory.mktemp("site"))
+    return built_site(tmp_path_factory)
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -43,9 +43,9 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(named) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_site(tmp_path_factory.mktemp("site"))
+    return built_site(tmp_path_factory)
 
 
 def counts(html: str) -> dict[str, int]:
