@@ -89,7 +89,7 @@ def test_its_runs_are_short_and_two_cores_carry_them(folder: Path) -> None:
 
 @each_virtual_lesson
 @each_student
-@pytest.mark.nightly(keep=5)
+@pytest.mark.nightly(keep=2)
 def test_what_lesson_solution_prints_is_the_whole_solution(
     folder: Path, name: str, pupils: Class, tmp_path: Path
 ) -> None:

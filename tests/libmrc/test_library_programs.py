@@ -24,6 +24,7 @@ PLAIN = (
     *("verbs", "fork", "threads", "shared", "life", "again"),
 )
 THREADED = ("shared", "channel", "unacknowledged", "fork", "again", "write", "threads")
+each_kind = pytest.mark.parametrize("kind", ["plain", "address", pytest.param("thread", marks=pytest.mark.nightly)])
 SANITIZERS = {"plain": (), "address": ("address", "undefined"), "thread": ("thread",)}
 
 
@@ -106,7 +107,7 @@ def with_end(daemon: FakeDaemon) -> Callable[[Program, RecordKind, dict[str, Any
     return on_port(daemon, what)
 
 
-@pytest.mark.parametrize("kind", ["plain", "address", "thread"])
+@each_kind
 @pytest.mark.parametrize("name", ["async", "contexts"])
 def test_asynchronous_events(name: str, kind: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, name, kind, hook=with_events)
@@ -126,12 +127,12 @@ def test_completions_of_a_destroyed_qp_leave_the_cq(kind: str, folder: Path, tmp
     passes(folder, tmp_path, "destroy", kind, faults=Faults(delay=0.02))
 
 
-@pytest.mark.parametrize("kind", ["plain", "address", "thread"])
+@each_kind
 def test_end_of_the_daemon_is_the_end_of_the_device(kind: str, folder: Path, tmp_path: Path) -> None:
     passes(folder, tmp_path, "closing", kind, faults=Faults(deaf=True), hook=with_end)
 
 
-@pytest.mark.parametrize("kind", ["plain", "address", "thread"])
+@each_kind
 def test_posting_waits_for_a_daemon_that_is_behind(kind: str, folder: Path, tmp_path: Path) -> None:
     posts = 0
 

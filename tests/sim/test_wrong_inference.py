@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.sim import simnet
 from tests.sim.simnet import MS, Net, T, pattern
 from tests.sim.test_loss import is_data
@@ -64,7 +65,7 @@ def test_packets_that_a_stalled_cpu_held_for_a_while_are_not_lost(first, count, 
     assert net.counters()["retransmitted"] == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     seed=st.integers(0, 1000),
     jitter_ns=st.sampled_from([0, T // 4, T]),

@@ -42,7 +42,10 @@ def unclear(text: str) -> Iterator[tuple[int, str]]:
 
 
 def remarks(source: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of the docstrings, also those below constants, and of the comments of a Python file."""
+    """(line, text) of the docstrings, also those below constants, and of the comments of a Python file; of none where
+    nothing in the whole file is unclear."""
+    if not UNCLEAR.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno])

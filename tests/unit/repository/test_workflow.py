@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from typer.main import get_command
+from typer import main
 
 from mrc_testbed.testbed.cli import app
 
@@ -39,7 +39,7 @@ def commands(text: str) -> list[list[str]]:
 
 def assert_known(words: list[str]) -> None:
     """The command that these words call is there, with their options."""
-    command: Any = get_command(app)
+    command: Any = main.get_command(app)
     rest = list(words)
     while hasattr(command, "commands") and (rest or not command.invoke_without_command):
         if rest[0].startswith("-"):  # an option of the whole, such as --version

@@ -160,7 +160,7 @@ def goes_round(call: ast.Call) -> bool:
     """`print(...)`, `typer.echo(...)`, `Console(...)`, `sys.stdout.write(...)` and the like; not `console.print`."""
     if isinstance(call.func, ast.Name):
         return call.func.id in WAYS_ROUND
-    if not isinstance(call.func, ast.Attribute):
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAYS_ROUND | {"write", "writelines"}:
         return False
     whose = ast.unparse(call.func.value)
     if whose in ("sys.stdout", "sys.stderr"):

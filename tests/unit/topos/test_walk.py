@@ -111,7 +111,7 @@ def check(walker: Walker, src: Host, dst: Host, path_id: PathId, inner: str) -> 
 small_shapes = st.builds(Shape, st.integers(1, 2), every, st.just(10**8), st.just(0))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(small_shapes)
 def test_every_path_of_a_small_fabric_arrives(shape: Shape) -> None:
     plan = build_plan(shape)
