@@ -77,12 +77,12 @@ class BenchDocument(_Strict):
     left_out: list[str] = Field(description="tests that the budget left no time for")
 
 
-def read_bench(folder: Path) -> BenchDocument:
-    """The document of a folder. Raises UsageError for a folder without one, and for one that is none."""
-    path = folder / BENCH_FILE
+def read_bench(place: Path) -> BenchDocument:
+    """The document of a folder, or a file. Raises UsageError where there is none, and for one that is none."""
+    path = place if place.is_file() else place / BENCH_FILE
     found = read_json(path)
     if found is None:
-        raise UsageError(f"{path}: is missing or unreadable; `mrc-testbed bench run --out {folder}` writes it")
+        raise UsageError(f"{path}: is missing or unreadable; `mrc-testbed bench run --out {path.parent}` writes it")
     if found.get("format") != FORMAT:
         raise UsageError(f"{path}: is of format {found.get('format')}, this mrc-testbed knows {FORMAT}")
     try:

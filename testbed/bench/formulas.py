@@ -89,7 +89,7 @@ def rooflines(
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RepeatSpread:
     """How the values of repeats are spread; percentiles are nearest ranks, as those of expectations.
 
     `cv` is the sample standard deviation over the mean; None of one value, or where the mean is 0.
@@ -103,14 +103,14 @@ class Spread:
     cv: float | None
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> RepeatSpread:
     """Of at least one value; raises ValueError of none."""
     if not values:
         raise ValueError("no values")
     mean = fmean(values)
     cv = stdev(values) / mean if len(values) > 1 and mean else None
     p50, p95, p99 = (statistic(values, stat) for stat in ("p50", "p95", "p99"))
-    return Spread(len(values), mean, p50, p95, p99, cv)
+    return RepeatSpread(len(values), mean, p50, p95, p99, cv)
 
 
 def _check_shares(values: Sequence[float]) -> None:

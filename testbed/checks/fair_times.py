@@ -43,8 +43,8 @@ class TooSoon(NoData):
 
 @computes("fair_after")
 def fair_after(record: RunRecord, window: Window) -> Sequence[float]:
-    """Nanoseconds from each change until IN_A_ROW stretches in a row begin, in each of which all flows are within NEAR
-    of their fair share.
+    """Nanoseconds from each change until IN_A_ROW stretches in a row begin that find all flows within NEAR of their
+    fair shares.
 
     In the whole run each begin and end of a flow is a change; in the time of faults each injection; in another window
     its begin. The next change ends the time that is looked at; one that comes too soon to tell leaves its own out.

@@ -35,6 +35,13 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 _Out = Annotated[
     Path, typer.Option(metavar="DIR", help="A new folder, or that of a benchmark to go on with.", show_default=False)
 ]
+_Place = Annotated[
+    Path, typer.Argument(metavar="DIR|FILE", help="The folder of a benchmark, or a bench.json.", show_default=False)
+]
+_Page = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="PAGE.html", help="The page; if left out, bench.html beside bench.json."),
+]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the totals alone.")]
 
 
@@ -91,12 +98,13 @@ def run(
     jobs: _Jobs = None,
     quiet: _Quiet = False,
 ) -> None:
-    """Run the tests and write DIR/bench.json. The same command goes on where it ended.
+    """Run the tests and write DIR/bench.json and bench.html. The same command goes on where it ended.
 
     Results are measurements, never pass or fail. Exit status: 0 when every cell was measured, 3 if some were not, 130
     when interrupted.
     """
     from mrc_testbed.testbed.bench.document import BENCH_FILE
+    from mrc_testbed.testbed.bench.page import PAGE_FILE, write_page
     from mrc_testbed.testbed.bench.running import exit_code, open_bench, write_bench
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.sweep.drive import DriveLimits, drive
@@ -113,13 +121,27 @@ def run(
     limits = DriveLimits(2, EVIDENCE, ())
     with folder.owned(), SweepLine(console, quiet) as line:
         progress = drive(folder, folder.cells, LocalEngine(_at_once(jobs)), limits, line)
-    write_bench(request, out, folder, left_out)
+    document = write_bench(request, out, folder, left_out)
+    write_page(document, out / PAGE_FILE, f"mrc-testbed bench page {out}")
     left = sum(folder.believed(cell) is None for cell in folder.cells)
     console.print(f"{len(folder.cells) - left} of {len(folder.cells)} cells measured", soft_wrap=True)
     if left:
         console.print(f"{left} are not: the same command goes on", soft_wrap=True)
-    console.print(f"{out / BENCH_FILE}", soft_wrap=True)
+    console.print(f"{out / BENCH_FILE}, {out / PAGE_FILE}", soft_wrap=True)
     raise typer.Exit(ExitCode.INTERRUPTED if progress.interrupted else exit_code(folder))
+
+
+def page(place: _Place, output: _Page = None) -> None:
+    """Make the page of a benchmark again from its bench.json, which may be of another machine."""
+    from mrc_testbed.testbed.bench.document import read_bench
+    from mrc_testbed.testbed.bench.page import PAGE_FILE, write_page
+
+    document = read_bench(place)
+    target = output or (place.parent if place.is_file() else place) / PAGE_FILE
+    if target.suffix != ".html":
+        raise UsageError(f"-o {target}: must end in .html, as in mine/{PAGE_FILE}")
+    write_page(document, target, f"mrc-testbed bench page {place}")
+    say(f"{target}")
 
 
 def _request(tests: str, transports: str, size: str, kernel: bool) -> BenchRequest:

@@ -1,7 +1,7 @@
 """The page of a benchmark, from the document that says the same to programs. Pure.
 
-It has the seven sections that the draft asks of a report. Transports stand side by side, and no colour says that a
-figure is good or bad: results are measurements.
+It has the seven sections that the draft asks of a report, with transports side by side. No colour says that a figure is
+good or bad: results are measurements.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrc_testbed.testbed.bench.formulas import Spread, bus_bandwidth, bus_factor, jain, mmr, rooflines, spread
+from mrc_testbed.testbed.bench.formulas import RepeatSpread, bus_bandwidth, bus_factor, jain, mmr, rooflines, spread
 
 PAYLOAD, HEADERS = 4096, 4238 - 4096
 """Of a full packet of MRC over SRv6: 4238 B with everything."""
@@ -77,12 +77,12 @@ def test_rooflines_need_a_rate() -> None:
 
 def test_spread_by_hand() -> None:
     """Of 1 to 5 the mean is 3, the sample deviation the root of 2.5."""
-    assert spread([5, 1, 3, 2, 4]) == Spread(5, 3, 3, 5, 5, (2.5**0.5) / 3)
+    assert spread([5, 1, 3, 2, 4]) == RepeatSpread(5, 3, 3, 5, 5, (2.5**0.5) / 3)
     assert spread(range(1, 101)).p95 == 95
 
 
 def test_a_spread_of_one_value_has_no_deviation() -> None:
-    assert spread([2.0]) == Spread(1, 2, 2, 2, 2, None)
+    assert spread([2.0]) == RepeatSpread(1, 2, 2, 2, 2, None)
     assert spread([-1, 1]).cv is None
     with pytest.raises(ValueError, match="no values"):
         spread([])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mrc_testbed.testbed.pages.bench.page import bench_page
 from tests.unit.bench.documents import bench_document, kpi, one_test
+from tests.unit.calls import Call
 
 COMMAND = "mrc-testbed bench run --out mine"
 SECTIONS = (
@@ -130,3 +133,33 @@ def test_a_link_stays_beside_the_page(folder: str) -> None:
 def test_a_figure_that_is_no_number_is_not_measured() -> None:
     page = page_of(one_test(kpis=[kpi("mrc", float("nan")), kpi("roce-1", float("inf"))]))
     assert page.count("not measured") >= 2
+
+
+def test_the_command_makes_the_page_of_a_folder_or_a_file(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps(bench_document()))
+    beside, elsewhere = tmp_path / "bench.html", tmp_path / "new" / "mine.html"
+    assert call("bench", "page", str(tmp_path)).out == f"{beside}\n"
+    assert call("bench", "page", str(file), "-o", str(elsewhere)).out == f"{elsewhere}\n"
+    assert "1. Device under test" in beside.read_text()
+    assert "1. Device under test" in elsewhere.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [((), "bench.json: is missing or unreadable"), (("-o", "mine.txt"), "-o mine.txt: must end in .html")],
+)
+def test_the_command_says_what_is_wrong(call: Call, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    if words:
+        (tmp_path / "bench.json").write_text(json.dumps(bench_document()))
+    ended = call("bench", "page", str(tmp_path), *words)
+    assert (ended.status, told in ended.err) == (2, True), ended.err
+
+
+def test_a_page_that_cannot_be_written_is_one_line(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "bench.json").write_text(json.dumps(bench_document()))
+    (tmp_path / "taken").write_text("")
+    ended = call("bench", "page", str(tmp_path), "-o", str(tmp_path / "taken" / "mine.html"))
+    assert ended.status != 0
+    assert "cannot be written" in ended.err
+    assert "Traceback" not in ended.err

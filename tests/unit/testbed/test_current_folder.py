@@ -107,6 +107,7 @@ COMMANDS = {
     "bench list": [("bench list", 0)],
     "bench plan": [("bench plan --tests 9.1", 0)],
     "bench run": [("bench run --tests 9.1 --budget 1s --out b", 2)],
+    "bench page": [("bench page b", 2)],
     "results": [("results", 0)],
     "results rm": [("results rm --older-than 7d", 0)],
     "incident kinds": [("incident kinds", 0)],
