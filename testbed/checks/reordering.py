@@ -31,7 +31,7 @@ def out_of_order(record: RunRecord, window: Window) -> float:
 
 def _lost_at_most(record: RunRecord, late: float) -> float:
     """Data packets of all hosts that did not arrive, as far as endpoints counted; packets that a fault copied would
-    stand for lost ones."""
+    hide lost ones."""
     if record.copied_links:
         return late
     scenario = record.scenario
