@@ -16,6 +16,7 @@ from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.flows import LEAST_PACKETS, Grain, flow_epochs, refuse_few_in_flight
 from mrc_testbed.testbed.checks.goodput_series import IN_A_ROW
 from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
 from mrc_testbed.testbed.checks.windows import (
     AROUND_FAULTS,
@@ -62,7 +63,7 @@ def fair_after(record: RunRecord, window: Window) -> Sequence[float]:
         else:
             (late if after_ns is None else reached).append(known_ns if after_ns is None else after_ns)
     if late:
-        reason = f"the flows were not within {NEAR:.0%} of their fair shares in {max(late) / 1e9:.3g} s"
+        reason = f"the flows were not within {number(100 * NEAR)} % of their fair shares in {max(late) / 1e9:.3g} s"
         raise KnownBetween(reason, (*reached, *late), (*reached, *(inf for _ in late)))
     if not reached:
         raise unknown[0] if unknown else NoPart(f"no flow was going{in_words(window)}")

@@ -68,7 +68,7 @@ def bench_page(document: Mapping[str, Any], command: str) -> str:
         "anomalies": [(test["ref"], line) for test in done for line in test["anomalies"]],
         "missing": _missing(done),
         "repeats": [row for test in done for row in _repeats(test)],
-        "advised": f"{ADVISED_CV:.0%}",
+        "advised": f"{number(100 * ADVISED_CV)} %",
         "command": command,
     }
     return assemble("bench/bench.html", values, {}, ("bench/bench.css",))
@@ -76,7 +76,9 @@ def bench_page(document: Mapping[str, Any], command: str) -> str:
 
 def _headline(tests: Sequence[Mapping[str, Any]]) -> str:
     counts = {word: sum(test["status"] == status for test in tests) for status, word in _STATUS_WORDS.items()}
-    return f"{len(tests)} tests: " + ", ".join(f"{count} {word}" for word, count in counts.items())
+    return f"{len(tests)} {'test' if len(tests) == 1 else 'tests'}: " + ", ".join(
+        f"{count} {word}" for word, count in counts.items()
+    )
 
 
 def _test(test: Mapping[str, Any], transports: Sequence[str]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def test_flows_that_never_get_there_fail_what_is_sooner_than_they_were_seen(
     folder.expect = [f"fair_after.p100 <= {bound}"]
     assert folder.judge(tmp_path).checks[0].status is status
     found = ask(load_record(tmp_path), "fair_after.p100")
-    assert (found.value, found.why) == (None, "the flows were not within 10% of their fair shares in 6 s")
+    assert (found.value, found.why) == (None, "the flows were not within 10 % of their fair shares in 6 s")
 
 
 def test_each_begin_of_flows_is_a_change(tmp_path: Path) -> None:
