@@ -47,17 +47,17 @@ class KernelPlace:
         try:
             capabilities.require([capabilities.LINUX])
             require_limits(scenario)
-            self._found = capabilities.probe()
-            capabilities.require(self._found)
+            self.found = capabilities.probe()
+            capabilities.require(self.found)
         except MissingCapability as lacking:
             raise MissingCapability(lacking.what, f"{lacking.fix}, {_ELSEWHERE}") from None
-        self.options = fabric_options(scenario, self._found)
+        self.options = fabric_options(scenario, self.found)
 
     def world(self) -> World:
         """Namespaces and real time."""
         from mrc_testbed.testbed.runner.kernel_world import KernelWorld
 
-        return KernelWorld(self._found, self.options)
+        return KernelWorld(self.found, self.options)
 
     def require_reach(self, out: Path) -> None:
         """A sandbox in a user namespace has no rights over what other users closed."""

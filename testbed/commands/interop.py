@@ -13,8 +13,8 @@ from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
-    from mrc_testbed.testbed.interop.entries import ListedProgram
-    from mrc_testbed.testbed.interop.judging import Row, StepResult
+    from mrc_testbed.testbed.interop.entries import Listed
+    from mrc_testbed.testbed.interop.results import Row, StepResult
     from mrc_testbed.testbed.interop.steps import ContractStep
 
 _PAGE = "matrix.html"
@@ -25,7 +25,7 @@ def interop(
         Path | None,
         typer.Argument(
             metavar="[LIST.json]",
-            help='Programs: [{"name": "mine", "program": ["./mine"]}]. Without it: our own endpoint.',
+            help='Programs, images, captures: [{"name": "mine", "program": ["./mine"]}]. Without it: our own endpoint.',
             show_default=False,
         ),
     ] = None,
@@ -34,12 +34,20 @@ def interop(
         typer.Option("-o", "--output", metavar="FOLDER/matrix.html", help="Page to write.", show_default=False),
     ] = None,
     only: Annotated[str, typer.Option(metavar="STEPS", help="Only these steps, as in 1,3.", show_default=False)] = "",
+    container_engine: Annotated[
+        str,
+        typer.Option(
+            metavar="PROGRAM", help="Runs images; docker, or else podman, where not given.", show_default=False
+        ),
+    ] = "",
     json_: Annotated[bool, typer.Option("--json", help="Print the matrix as JSON.")] = False,
 ) -> None:
-    """Judge endpoints of others in eight steps, in virtual time, beside the project's own endpoint.
+    """Judge endpoints of others in eight steps, beside the project's own endpoint.
 
-    A program speaks JSON lines on standard input and output (docs/contract.md). Programs of the list are run as they
-    are, with your rights. Exit status: 1 if a step failed, else 0.
+    A program, or the entry point of an image, speaks JSON lines on standard input and output, in virtual time; one of
+    form B has sockets, and takes the place of a host's daemon on the kernel. Of a capture only what its packets show is
+    judged (docs/contract.md). Programs of the list are run as they are, with your rights. Exit status: 1 if a step
+    failed, else 0.
     """
     from mrc_testbed.testbed.interop.document import document
     from mrc_testbed.testbed.interop.entries import ours, read_entries
@@ -49,10 +57,10 @@ def interop(
     from mrc_testbed.testbed.rundir.ownership import hand_over
     from mrc_testbed.testbed.whole_files import write_whole
 
-    entries = [ours()] if programs is None else read_entries(programs)
+    entries: list[Listed] = [ours()] if programs is None else read_entries(programs)
     steps = _wanted(only, STEPS)
     page = _page(output, entries)
-    rows = [_judged(entry, page.parent, steps, quiet=json_) for entry in entries]
+    rows = [_judged(entry, page.parent, steps, container_engine, quiet=json_) for entry in entries]
     found = document(rows, steps)
     command = shlex.join(["mrc-testbed", *sys.argv[1:]])
     try:
@@ -83,7 +91,7 @@ def _wanted(only: str, steps: tuple[ContractStep, ...]) -> tuple[ContractStep, .
     return tuple(step for number, step in by_number.items() if number in words)
 
 
-def _page(output: Path | None, entries: list[ListedProgram]) -> Path:
+def _page(output: Path | None, entries: list[Listed]) -> Path:
     """Where the page goes; runs of each program are in a folder of its name beside it. Raises UsageError."""
     from mrc_testbed.testbed.rundir.results import new_folder
 
@@ -101,8 +109,8 @@ def _page(output: Path | None, entries: list[ListedProgram]) -> Path:
     return output
 
 
-def _judged(entry: ListedProgram, folder: Path, steps: tuple[ContractStep, ...], quiet: bool) -> Row:
-    from mrc_testbed.testbed.interop.judging import Judging
+def _judged(entry: Listed, folder: Path, steps: tuple[ContractStep, ...], container_engine: str, quiet: bool) -> Row:
+    from mrc_testbed.testbed.interop.rows import row_of
 
     def told(result: StepResult) -> None:
         if not quiet:
@@ -110,4 +118,4 @@ def _judged(entry: ListedProgram, folder: Path, steps: tuple[ContractStep, ...],
             for reason in result.reasons:
                 say(f"    {reason}")
 
-    return Judging(entry, folder / entry.name).row(told, steps)
+    return row_of(entry, folder / entry.name, told, steps, container_engine)

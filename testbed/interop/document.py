@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mrc_testbed.testbed.interop.judging import Row
 from mrc_testbed.testbed.interop.program import VERSION
+from mrc_testbed.testbed.interop.results import Row
 from mrc_testbed.testbed.interop.steps import ContractStep
 
 
@@ -19,7 +19,9 @@ def document(rows: Sequence[Row], steps: Sequence[ContractStep]) -> dict[str, An
             {
                 "name": row.entry.name,
                 "says": row.says,
+                "form": row.entry.form.value,
                 "role": row.entry.role.value,
+                "notes": list(row.notes),
                 "steps": [
                     {
                         "number": result.step.number,

@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.interop.always import readable
-from mrc_testbed.testbed.interop.entries import ListedProgram
+from mrc_testbed.testbed.interop.entries import Startable
 from mrc_testbed.testbed.interop.evidence import StepEvidence
 from mrc_testbed.testbed.interop.lines import judge_lines
 from mrc_testbed.testbed.interop.network import SUBJECTS, JudgedProgram
 from mrc_testbed.testbed.interop.program import ANSWER_S, ContractFailure, ContractProgram, Unsupported
+from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep, StepRun
 from mrc_testbed.testbed.interop.world import InteropWorld
 from mrc_testbed.testbed.report.console import PatientConsole
@@ -30,42 +29,10 @@ _MOST_REASONS = 3
 _LOGS = "logs"
 
 
-class StepMark(StrEnum):
-    """What a step came to."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    NOT_APPLICABLE = "n/a"
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """Of one step. `reasons`: of a fail or n/a. `folders`: its runs, below the folder of the matrix."""
-
-    step: ContractStep
-    mark: StepMark
-    reasons: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Of one program. `says`: the name that it gave itself, empty if it gave none."""
-
-    entry: ListedProgram
-    says: str
-    results: tuple[StepResult, ...]
-
-    @property
-    def failed(self) -> bool:
-        """Some step failed."""
-        return any(result.mark is StepMark.FAIL for result in self.results)
-
-
 class Judging:
     """Of one entry of the list. `place`: where its runs are written; `steps`: numbers of those that are taken."""
 
-    def __init__(self, entry: ListedProgram, place: Path, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, entry: Startable, place: Path, answer_s: float = ANSWER_S) -> None:
         self._entry = entry
         self._place = place
         self._answer_s = answer_s
@@ -117,7 +84,8 @@ class Judging:
     def _start(self, folder: Path, step: ContractStep) -> ContractProgram:
         number = len(list((folder / _LOGS).glob("contract*.log")))
         log = folder / _LOGS / (f"contract-{number + 1}.log" if number else "contract.log")
-        program = ContractProgram(self._entry.command, self._entry.folder, log, self._answer_s)
+        command, ended_by = self._entry.start()
+        program = ContractProgram(command, self._entry.folder, log, self._answer_s, ended_by)
         try:
             self._says = program.hello()
             program.ask("step", number=step.number, word=step.word)

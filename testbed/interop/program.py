@@ -26,6 +26,8 @@ ANSWER_S = 5.0
 """Longest wait for one answer, and for the end after `stop`."""
 MOST_WAIT_S = 120.0
 """Longest wait for all answers of one program together."""
+_END_S = 20
+"""Longest wait for what ends a container."""
 _CHUNK_BYTES = 1 << 16
 _TAIL_BYTES = 2000
 """What is kept of standard error."""
@@ -44,15 +46,24 @@ class Unsupported(Exception):
 
 
 class ContractProgram:
-    """A program from its hello to its end. `log`: where its requests and answers are written, long ones cut."""
+    """A program from its hello to its end. `log`: where its requests and answers are written, long ones cut.
+    `ended_by`: a command that ends what killing its group leaves behind; empty for none."""
 
-    def __init__(self, command: Sequence[str], folder: Path, log: Path, answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        log: Path,
+        answer_s: float = ANSWER_S,
+        ended_by: Sequence[str] = (),
+    ) -> None:
         """Start it in `folder`. Raises ContractFailure."""
         self.waited_s = 0.0
         """For answers, so far."""
         self.broken: ContractFailure | Unsupported | None = None
         """What ended it first."""
         self._answer_s = answer_s
+        self._ended_by = ended_by
         self._number = 0
         self._unread = b""
         self._said_all = False
@@ -149,6 +160,11 @@ class ContractProgram:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._ended_by:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    self._ended_by, stdin=subprocess.DEVNULL, capture_output=True, timeout=_END_S, check=False
+                )
         self._selector.close()
         for stream in (self._input, self._output, self._process.stderr):
             with suppress(OSError):

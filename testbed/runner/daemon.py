@@ -7,10 +7,11 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.forker import Child
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.loop import Loop
 
@@ -36,8 +37,11 @@ class DaemonProcess:
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(_SEND_S)
         with theirs, recorder.log(name) as log:
-            self.process = fabric.start_daemon(name, theirs.fileno(), log)
+            self.process = self._start(fabric, theirs.fileno(), log)
         loop.watch(self._socket, self._readable)
+
+    def _start(self, fabric: Fabric, control: int, log: IO[bytes]) -> Child:
+        return fabric.start_daemon(self.name, control, log)
 
     def request(self, command: str, **fields: Any) -> int:
         """Send a request; returns its id. Raises RunError if the daemon is gone or does not read."""
@@ -66,7 +70,11 @@ class DaemonProcess:
             return
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
+            self._take(self._fields(line))
+
+    def _fields(self, line: bytes) -> dict[str, Any]:
+        fields: dict[str, Any] = json.loads(line)
+        return fields
 
     def _take(self, message: dict[str, Any]) -> None:
         if "id" in message:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from mrc_testbed.testbed.pages.assemble import assemble
 
 _SHADES = {"pass": "pass", "fail": "fail", "n/a": "na"}
+_FORMS = {"A": "program, form A", "B": "program, form B", "image": "container, form A", "pcap": "capture"}
 
 
 def matrix_page(document: Mapping[str, Any], command: str) -> str:
@@ -26,7 +27,7 @@ def matrix_page(document: Mapping[str, Any], command: str) -> str:
 def _headline(document: Mapping[str, Any]) -> str:
     marks = [step["mark"] for row in document["rows"] for step in row["steps"]]
     programs = len(document["rows"])
-    noun = "program" if programs == 1 else "programs"
+    noun = "endpoint" if programs == 1 else "endpoints"
     return (
         f"{programs} {noun}: {marks.count('pass')} steps passed, {marks.count('fail')} failed, {marks.count('n/a')} n/a"
     )
@@ -48,7 +49,9 @@ def _row(number: int, row: Mapping[str, Any], document: Mapping[str, Any]) -> di
         "anchor": f"program-{number}",
         "name": row["name"],
         "says": row["says"],
+        "form": _FORMS[row["form"]],
         "role": row["role"],
+        "notes": row["notes"],
         "cells": cells,
     }
 

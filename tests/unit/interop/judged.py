@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mrc_testbed.testbed.interop.entries import ListedProgram
 from mrc_testbed.testbed.interop.evidence import Role
-from mrc_testbed.testbed.interop.judging import Judging, StepResult
+from mrc_testbed.testbed.interop.judging import Judging
+from mrc_testbed.testbed.interop.results import StepResult
 from mrc_testbed.testbed.interop.steps import STEPS
 
 HERE = Path(__file__).parent

@@ -31,7 +31,7 @@ def test_a_matrix(tmp_path: Path, listed: Path, call: Call) -> None:
     assert "none yet  1 lines        n/a\n    `step`: no streams yet\n" in done.out
     assert "bad  3 stream       fail\n    not JSON: hello world\n" in done.out
     page = (tmp_path / "m" / "matrix.html").read_text()
-    assert "3 programs: 2 steps passed, 2 failed, 2 n/a" in page
+    assert "3 endpoints: 2 steps passed, 2 failed, 2 n/a" in page
     assert 'href="good/stream/"' in page
     document = json.loads((tmp_path / "m" / "matrix.json").read_text())
     marks = {row["name"]: [step["mark"] for step in row["steps"]] for row in document["rows"]}

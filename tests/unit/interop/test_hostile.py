@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.interop.judging import StepMark
 from mrc_testbed.testbed.interop.program import ContractFailure, ContractProgram
+from mrc_testbed.testbed.interop.results import StepMark
 from tests.unit.interop.judged import HERE, judged, python
 
 ANSWER_S = 0.7

@@ -8,7 +8,7 @@ import pytest
 
 from mrc_testbed.testbed.interop.entries import ours
 from mrc_testbed.testbed.interop.evidence import Role
-from mrc_testbed.testbed.interop.judging import StepMark
+from mrc_testbed.testbed.interop.results import StepMark
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep
 from tests.unit.interop.judged import judged, python
 from tests.unit.interop.mutants import MUTANTS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.interop.judging import StepMark
+from mrc_testbed.testbed.interop.results import StepMark
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep
 from tests.unit.interop.judged import judged
 

@@ -1,0 +1,91 @@
+"""Rows by image: the entry point of a container speaks the lines of the contract, and has no network."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from os import getpid
+from pathlib import Path
+
+from mrc_testbed.testbed.interop.entries import Form, ListedImage
+from mrc_testbed.testbed.interop.evidence import Role
+
+_ENGINES = ("docker", "podman")
+_ASK_S = 20
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A program with the command line of docker. `program`: its path; `lacks`: why it can run nothing, empty if it
+    can."""
+
+    program: str
+    lacks: str = ""
+
+    def lacks_image(self, image: str) -> str:
+        """Why this image cannot be run, with what to do; empty if it can."""
+        return self.lacks or _refusal(
+            [self.program, "image", "inspect", image], f"no image {image} here; first: {self.program} pull {image}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ImageProgram:
+    """The container of a row, as a program that can be started."""
+
+    listed: ListedImage
+    engine: Engine
+    folder: Path = field(default_factory=Path.cwd)
+
+    @property
+    def name(self) -> str:
+        """That of the row."""
+        return self.listed.name
+
+    @property
+    def role(self) -> Role:
+        """That of the row."""
+        return self.listed.role
+
+    @property
+    def form(self) -> Form:
+        """That of the row."""
+        return self.listed.form
+
+    def start(self) -> tuple[Sequence[str], Sequence[str]]:
+        """A new container at each call."""
+        name = f"mrc-testbed-interop-{getpid()}-{next(_numbers)}"
+        options = ("--rm", "--interactive", "--network", "none", "--pull", "never", "--name", name)
+        program = self.engine.program
+        return (program, "run", *options, self.listed.image), (program, "rm", "--force", name)
+
+
+def engine(named: str = "") -> Engine:
+    """`named`: a program or its path; empty: docker, or else podman, in PATH."""
+    candidates = [named] if named else _ENGINES
+    found = [path for each in candidates if (path := shutil.which(each))]
+    if not found:
+        what = f"no {named} here" if named else "neither docker nor podman here; install one, as in: apt install podman"
+        return Engine("", what)
+    able = [each for each in found if not _asked(each)]
+    return Engine(able[0]) if able else Engine(found[0], _asked(found[0]))
+
+
+def _asked(program: str) -> str:
+    return _refusal([program, "info"], f"{program} runs no containers here")
+
+
+def _refusal(command: Sequence[str], what: str) -> str:
+    """What to say where the command fails, with its last line; empty where it succeeds."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASK_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"{what}: no answer within {_ASK_S} s"
+    except OSError as error:
+        return f"{what}: {error.strerror or error}"
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else f"{what}: {said[-1]}" if said else what
