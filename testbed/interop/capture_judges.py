@@ -172,7 +172,7 @@ def sprayed(captured: Captured) -> Complaints:
 
 
 def no_whole_flow(captured: Captured) -> str:
-    """No QP of which nothing can be missing, with SACKs."""
+    """No QP that has all its data in the capture, and SACKs."""
     if captured.repeats:
         return "a capture of all interfaces does not show in which order packets came"
     if not any(captured.sent(_kinds("SACK"))):

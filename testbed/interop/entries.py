@@ -23,7 +23,7 @@ _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
 _EXAMPLE = '{"name": "mine", "program": ["./mine"]}'
 
 
-class Form(StrEnum):
+class RowForm(StrEnum):
     """How a row is judged."""
 
     LINES = "A"
@@ -44,7 +44,7 @@ class Listed(Protocol):
         """What it does with data."""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> RowForm:
         """How it is judged."""
 
 
@@ -67,7 +67,7 @@ class ListedProgram:
     command: tuple[str, ...]
     folder: Path
     role: Role = Role.BOTH
-    form: Form = Form.LINES
+    form: RowForm = RowForm.LINES
 
     def start(self) -> tuple[Sequence[str], Sequence[str]]:
         """The command that starts it; nothing is needed to end what it leaves behind."""
@@ -81,7 +81,7 @@ class ListedImage:
     name: str
     image: str
     role: Role = Role.BOTH
-    form: Form = Form.IMAGE
+    form: RowForm = RowForm.IMAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ListedCapture:
     files: tuple[Path, ...]
     role: Role = Role.BOTH
     host: str = ""
-    form: Form = Form.CAPTURE
+    form: RowForm = RowForm.CAPTURE
 
 
 def ours() -> ListedProgram:
@@ -152,10 +152,10 @@ def _program(place: str, name: str, role: Role, row: Mapping[str, Any], folder: 
     program = row.get("program")
     if not isinstance(program, list) or not program or not all(map(_is_word, program)):
         raise UsageError(f'{place}.program: must be a list of texts, as in ["./mine", "--quiet"], not {program!r}')
-    form = row.get("form", Form.LINES)
-    if form not in (Form.LINES, Form.CHANNEL):
+    form = row.get("form", RowForm.LINES)
+    if form not in (RowForm.LINES, RowForm.CHANNEL):
         raise UsageError(f"{place}.form: must be A (lines, virtual time) or B (sockets, the kernel), not {form!r}")
-    return ListedProgram(name, (_found(program[0], folder), *program[1:]), folder, role, Form(form))
+    return ListedProgram(name, (_found(program[0], folder), *program[1:]), folder, role, RowForm(form))
 
 
 def _image(place: str, name: str, role: Role, row: Mapping[str, Any], _: Path) -> Listed:

@@ -10,7 +10,7 @@ from itertools import count
 from os import getpid
 from pathlib import Path
 
-from mrc_testbed.testbed.interop.entries import Form, ListedImage
+from mrc_testbed.testbed.interop.entries import ListedImage, RowForm
 from mrc_testbed.testbed.interop.evidence import Role
 
 _ENGINES = ("docker", "podman")
@@ -19,7 +19,7 @@ _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ContainerEngine:
     """A program with the command line of docker. `program`: its path; `lacks`: why it can run nothing, empty if it
     can."""
 
@@ -38,7 +38,7 @@ class ImageProgram:
     """The container of a row, as a program that can be started."""
 
     listed: ListedImage
-    engine: Engine
+    engine: ContainerEngine
     folder: Path = field(default_factory=Path.cwd)
 
     @property
@@ -52,7 +52,7 @@ class ImageProgram:
         return self.listed.role
 
     @property
-    def form(self) -> Form:
+    def form(self) -> RowForm:
         """That of the row."""
         return self.listed.form
 
@@ -64,15 +64,15 @@ class ImageProgram:
         return (program, "run", *options, self.listed.image), (program, "rm", "--force", name)
 
 
-def engine(named: str = "") -> Engine:
+def engine(named: str = "") -> ContainerEngine:
     """`named`: a program or its path; empty: docker, or else podman, in PATH."""
     candidates = [named] if named else _ENGINES
     found = [path for each in candidates if (path := shutil.which(each))]
     if not found:
         what = f"no {named} here" if named else "neither docker nor podman here; install one, as in: apt install podman"
-        return Engine("", what)
+        return ContainerEngine("", what)
     able = [each for each in found if not _asked(each)]
-    return Engine(able[0]) if able else Engine(found[0], _asked(found[0]))
+    return ContainerEngine(able[0]) if able else ContainerEngine(found[0], _asked(found[0]))
 
 
 def _asked(program: str) -> str:

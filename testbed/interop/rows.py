@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mrc_testbed.testbed.interop.by_capture import capture_row
-from mrc_testbed.testbed.interop.entries import Form, Listed, ListedCapture, ListedImage, ListedProgram
+from mrc_testbed.testbed.interop.by_channel import ChannelJudging
+from mrc_testbed.testbed.interop.entries import Listed, ListedCapture, ListedImage, ListedProgram, RowForm
 from mrc_testbed.testbed.interop.images import ImageProgram, engine
 from mrc_testbed.testbed.interop.judging import Judging
 from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
@@ -27,19 +28,11 @@ def row_of(
             return capture_row(entry, told, steps)
         case ListedImage():
             return _image_row(entry, place, told, steps, container_engine)
-        case ListedProgram(form=Form.CHANNEL):
-            return _channel_row(entry, place, told, steps)
+        case ListedProgram(form=RowForm.CHANNEL):
+            return ChannelJudging(entry, place).row(told, steps)
         case ListedProgram():
             return Judging(entry, place).row(told, steps)
     raise AssertionError(entry)
-
-
-def _channel_row(
-    entry: ListedProgram, place: Path, told: Callable[[StepResult], None], steps: tuple[ContractStep, ...]
-) -> Row:
-    from mrc_testbed.testbed.interop.by_channel import ChannelJudging  # needs Linux
-
-    return ChannelJudging(entry, place).row(told, steps)
 
 
 def _image_row(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mrc_testbed.testbed.interop.by_channel import ChannelJudging
-from mrc_testbed.testbed.interop.entries import Form, ListedProgram
+from mrc_testbed.testbed.interop.entries import ListedProgram, RowForm
 from mrc_testbed.testbed.interop.evidence import Role
 from mrc_testbed.testbed.interop.results import StepMark
 from mrc_testbed.testbed.interop.steps import STEPS
@@ -17,7 +17,7 @@ OURS = (sys.executable, "-m", "mrc_testbed.hosts.contract_daemon")
 
 
 def _judging(place: Path, *command: str) -> ChannelJudging:
-    return ChannelJudging(ListedProgram("subject", command, place, Role.BOTH, Form.CHANNEL), place / "subject")
+    return ChannelJudging(ListedProgram("subject", command, place, Role.BOTH, RowForm.CHANNEL), place / "subject")
 
 
 def test_our_daemon_passes_where_the_machine_keeps_time(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_our_daemon_passes_where_the_machine_keeps_time(tmp_path: Path) -> None:
         busy = result.mark is StepMark.NOT_APPLICABLE and "is believed" in result.reasons[0]
         assert result.mark is StepMark.PASS or busy, result.reasons
     verdict = json.loads((tmp_path / "subject" / "spray" / "verdict.json").read_text())
-    assert verdict["status"] == "inconclusive", "nobody knows how late it was"
+    assert verdict["verdict"] == "inconclusive", "nobody knows how late it was"
     assert json.loads((tmp_path / "subject" / "spray" / "fidelity.json").read_text())["lateness_p99_ns"]["h0"] is None
 
 

@@ -1,4 +1,4 @@
-"""Stands in for docker: `fake_engine.py FOLDER WORDS...` notes each call; its containers are our own endpoint."""
+"""In place of docker: `fake_engine.py FOLDER WORDS...` notes each call; its containers are our own endpoint."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.fabric.fabric import Fabric
 from mrc_testbed.testbed.fabric.forker import Child
 from mrc_testbed.testbed.interop import kernel
 from mrc_testbed.testbed.interop.channel import judge_channel, start_on_channel
-from mrc_testbed.testbed.interop.entries import Form, ListedProgram
+from mrc_testbed.testbed.interop.entries import ListedProgram, RowForm
 from mrc_testbed.testbed.interop.evidence import Role
 from mrc_testbed.testbed.interop.kernel import ForeignDaemon, ProgramReport
 from mrc_testbed.testbed.interop.program import ContractFailure
@@ -90,7 +90,7 @@ class Run:
         self.loop, self.report, self.events = RealTimeLoop(), ProgramReport(), list[dict[str, Any]]()
         (folder / "logs").mkdir()
         self.recorder = Recorder(folder)
-        entry = ListedProgram("b", python("hostile_channel.py", how), HERE, Role.BOTH, Form.CHANNEL)
+        entry = ListedProgram("b", python("hostile_channel.py", how), HERE, Role.BOTH, RowForm.CHANNEL)
         self.daemon = DaemonHere(
             entry, self.report, cast(Fabric, None), self.loop, self.recorder, lambda _, event: self._on_event(event)
         )

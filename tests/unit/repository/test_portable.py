@@ -24,6 +24,7 @@ OF_THE_KERNEL = {
     "mrc_testbed.hosts.forker",
     "mrc_testbed.hosts.gateway.tun",
     "mrc_testbed.hosts.launch",
+    "mrc_testbed.hosts.launch_endpoint",
     *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "execute", "shell", "standby")),
     *(
         f"mrc_testbed.testbed.fabric.{name}"
@@ -59,6 +60,7 @@ OF_THE_KERNEL = {
         f"mrc_testbed.testbed.runner.{name}"
         for name in ("daemon", "exec_server", "fidelity", "kernel_taps", "kernel_world")
     ),
+    "mrc_testbed.testbed.interop.kernel",
     # The server of the live view gets files through Unix sockets.
     *(
         f"mrc_testbed.testbed.web.{name}"
