@@ -108,11 +108,12 @@ _OF_BOTH: Mapping[str, Source] = {
     "SET": _sets,
     "FILE": _always(FILES),
     "LIST.json": _always(FILES),
-    "FOLDER/matrix.html": _always(FILES),
+    **dict.fromkeys(("FOLDER/matrix.html", "PAGE.html", "DIR|FILE"), _always(FILES)),
     "HOST": lambda given, results: _of_plan("hosts", (), results),
     "SWITCH": partial(_of_plan, "switches"),
     "PACK": _always("paper", "multiplane"),
     "ENGINE": _always("local"),
+    "SIZE": _always("small", "draft"),
     **dict.fromkeys(("DIR", "FOLDER", "SWEEP", "CASE", "COURSE", "MORE"), _always(FOLDERS)),
 }
 _OF_ARGUMENTS: Mapping[str, Source] = {

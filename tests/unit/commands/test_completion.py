@@ -36,7 +36,22 @@ FREE = {
         "KEY=VALUE",
         "MAP",
     ),
-    *("KIND", "N", "N or N-M", "N,...", "N/TIME", "NAME", "NAME,...", "P", "PLANE/UPLINK", "PORT", "RATE", "RATE,..."),
+    *(
+        "KIND",
+        "N",
+        "N or N-M",
+        "N,...",
+        "N/TIME",
+        "NAME",
+        "NAME,...",
+        "P",
+        "PLANE/UPLINK",
+        "PORT",
+        "PROGRAM",
+        "RATE",
+        "RATE,...",
+        "REF,...",
+    ),
     *("S", "SEED", "TIME", "URL", "USER", "VIEW...", "WHAT", "WHO", "[HOST:]PORT", "LIMIT", "STEPS"),
 }
 """Metavars of values that no list has."""
