@@ -46,7 +46,9 @@ def _csv(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -
     if missing := next((one for one in COLUMNS if one not in columns), None):
         raise place.wrong(f"the column {missing} is missing; write {','.join(COLUMNS)}")
     places = [columns.index(one) for one in COLUMNS]
-    for line in lines:
+    for count, line in enumerate(lines):
+        if count == MOST_FLOWS:
+            raise place.wrong(f"more than {MOST_FLOWS} flows; cut the list")
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) != len(columns):
             raise place.wrong(f"has {len(cells)} cells, and the first line names {len(columns)} columns")

@@ -41,9 +41,11 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
 
 
 def _hours_of_flows(scenario: Scenario) -> Iterator[str]:
-    hours = arrival_load(scenario).virtual_ns / _HOUR_NS
-    if scenario.world is WorldKind.VIRTUAL and hours > 1:
-        yield f"workload: its flows will take about {hours:.0f} h of a core; play fewer flows, or smaller ones"
+    load, virtual = arrival_load(scenario), scenario.world is WorldKind.VIRTUAL
+    hours = (load.virtual_ns if virtual else scenario.estimate_ns) / _HOUR_NS
+    if load.flows and hours > 1:
+        of_what = " of a core" if virtual else ""
+        yield f"workload: its flows will take about {hours:.0f} h{of_what}; play fewer flows, or smaller ones"
 
 
 def _race(scenario: Scenario) -> Iterator[str]:

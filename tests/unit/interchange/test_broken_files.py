@@ -120,6 +120,13 @@ def test_a_broken_text_file_has_its_place_and_reason(
     refused(read, written(tmp_path, "broken", text.replace(cut, "") if cut else text), place, says)
 
 
+def test_more_flows_than_a_run_may_have_are_refused_at_the_first_one_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mrc_testbed.testbed.interchange.flow_lists.MOST_FLOWS", 1)
+    refused(read_flows, written(tmp_path, "f.csv", OWN_FLOWS), "line 3", "more than 1 flows; cut the list")
+
+
 def test_text_is_in_utf8(tmp_path: Path) -> None:
     refused(read_flows, written(tmp_path, "f", b"start_s,src,dst,bytes\n\xff\xfe"), "line 2", "no text in UTF-8")
 

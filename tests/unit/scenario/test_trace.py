@@ -212,6 +212,8 @@ def test_hours_of_flows_are_told_before_they_run(tmp_path: Path) -> None:
     flows = "start_s,src,dst,bytes\n" + "0,h0,h4,1000000000000\n"
     (warning,) = scenario_warnings(loaded(tmp_path, flows=flows))
     assert warning == "workload: its flows will take about 3 h of a core; play fewer flows, or smaller ones"
+    (warning,) = scenario_warnings(loaded(tmp_path, "world=kernel", flows=flows))
+    assert warning == "workload: its flows will take about 46 h; play fewer flows, or smaller ones"
     assert list(scenario_warnings(loaded(tmp_path))) == []
     words = "3 flows between 2 pairs of hosts: 24.5 KiB in 7 packets over"
     assert arrival_words(loaded(tmp_path), virtual=True).startswith(words)

@@ -97,3 +97,9 @@ def test_the_busiest_stretch_says_how_many_hosts_send() -> None:
     ]
     assert most_sending(SHAPE, pairs, one_ns) == pytest.approx(2, rel=1e-3)
     assert most_sending(SHAPE, pairs, 10 * one_ns) == pytest.approx(0.3, rel=1e-3)
+
+
+def test_the_busiest_stretch_of_very_long_flows_is_found_at_once() -> None:
+    """Two flows of a terabyte each take days: stretches in which nothing changes are not looked at one by one."""
+    pairs = [PairArrivals(src, 2, [Arrival(700 * src, 1 << 40)]) for src in (0, 1)]
+    assert most_sending(SHAPE, pairs, 1000) == pytest.approx(2)
