@@ -17,18 +17,18 @@ from tempfile import TemporaryDirectory
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.errors import MissingCapability
 from tests.generated.oracle import wrong_with
-from tests.generated.scenario import cells_of, scenario_text
+from tests.generated.scenario import cells_of, drawn_scenario
 
 FAILED = Path("results/generated")
 
 
 def try_seed(seed: int, kernel: bool = False, failed: Path = FAILED) -> list[str]:
     """What is wrong with the runs of a seed; the scenario is then a file below `failed`, which the first line names."""
-    text = scenario_text(seed, kernel)
+    drawn = drawn_scenario(seed, kernel)
     wrong = []
     with TemporaryDirectory() as scratch:
         try:
-            for cell in cells_of(text, Path(scratch) / "scenario.yaml"):
+            for cell in cells_of(drawn, Path(scratch) / "scenario.yaml"):
                 wrong += wrong_with(cell.scenario, Path(scratch) / "results")
         except MissingCapability:
             pass  # this kernel lacks what the scenario needs, and it said so
@@ -38,7 +38,11 @@ def try_seed(seed: int, kernel: bool = False, failed: Path = FAILED) -> list[str
         return []
     failed.mkdir(parents=True, exist_ok=True)
     file = failed / f"generated-{seed}.yaml"
-    file.write_text("".join(f"# {line}\n" for each in wrong for line in each.splitlines()) + text, encoding="utf-8")
+    file.write_text(
+        "".join(f"# {line}\n" for each in wrong for line in each.splitlines()) + drawn.text, encoding="utf-8"
+    )
+    for name, content in drawn.files.items():
+        (failed / name).write_text(content, encoding="utf-8")
     return [f"seed {seed}: mrc-testbed run {file}", *wrong]
 
 

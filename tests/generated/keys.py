@@ -19,7 +19,9 @@ from mrc_testbed.testbed.scenario.text.denylist import Denial
 from mrc_testbed.testbed.scenario.text.fields import COLD_START, Model
 from mrc_testbed.testbed.scenario.text.units import format_size
 from mrc_testbed.testbed.transports.base import Chooser
-from tests.generated.sketch import MS, Sketch
+from mrc_testbed.testbed.workloads.sizes import SIZES, read_cdf
+from tests.generated.data_files import flows_file, graph_file, sizes_file
+from tests.generated.sketch import MS, PACKETS, Sketch
 from tests.generated.wiring import written_keys
 
 Draw = Callable[[Sketch, FieldInfo], Any]
@@ -221,6 +223,39 @@ def pair(sketch: Sketch, src: str = "", dst: str = "") -> str | None:
     return "->".join(chosen)
 
 
+def _packets(sketch: Sketch, _: FieldInfo) -> str:
+    """A message that fills its packets."""
+    return f"{sketch.one([1, 2, 8, 31]) * sketch.payload}B"
+
+
+def _bins(sketch: Sketch, _: FieldInfo) -> dict[str, str]:
+    sizes = sorted(sketch.dice.sample(range(1, 20 * sketch.payload), sketch.dice.randint(1, 3)))
+    return {sketch.name("bin"): f"{size}B" for size in sizes}
+
+
+def _sizes(sketch: Sketch, _: FieldInfo) -> str:
+    """A file, or a published distribution where its flows have few packets."""
+    if sketch.payload == 4096 and sketch.often(0.1):
+        sketch.mean_bytes = SIZES["hadoop"].mean
+        return "hadoop"
+    name = sizes_file(sketch)
+    sketch.mean_bytes = max(1.0, read_cdf(sketch.files[name]).mean)
+    return name
+
+
+def _load(sketch: Sketch, _: FieldInfo) -> str:
+    sketch.load = sketch.one([30, 60, 80, 100])
+    return f"{sketch.load}%"
+
+
+def _for_some_flows(sketch: Sketch, _: FieldInfo) -> str:
+    """So that some begin, and not more than the packets of a run."""
+    flows = min(sketch.dice.randint(8, 30), max(8, int(PACKETS * sketch.payload / sketch.mean_bytes)))
+    line = sketch.rate_bps * sketch.planes / 8 * sketch.load / 100
+    gap_ns = sketch.mean_bytes / line * 10**9 / len(sketch.senders)
+    return f"{max(1, int(flows * gap_ns))}ns"
+
+
 # --- faults
 
 
@@ -260,6 +295,14 @@ def _often(sketch: Sketch, _: FieldInfo) -> str:
     return sketch.one([f"{a_second:.3f}/s", f"{a_second * 60:.2f}/min", f"{a_second * 3600:.1f}/h"])
 
 
+_ARRIVING: Mapping[str, Draw] = {
+    "start": _time(1000, 200 * MS),
+    "message": _packets,
+    "name": _named("flows"),
+    "qps": _of(1, 2, 4, 5),
+    "depth": _of(1, 2, 8, 64),
+    "bins": _bins,
+}
 KEYS: Mapping[str, Mapping[str, Draw]] = {
     "fabric": {
         "oam": _words,
@@ -392,6 +435,26 @@ KEYS: Mapping[str, Mapping[str, Draw]] = {
         "depth": _of(1, 2, 8, 64),
         "bidirectional": _flag,
         "victims": lambda sketch, _: [one] if (one := pair(sketch)) else None,
+    },
+    "trace": {
+        **_ARRIVING,
+        "file": lambda sketch, _: flows_file(sketch, sketch.trace_pairs, sketch.stretch),
+        "stretch": _fixed("stretch"),
+    },
+    "poisson": {
+        **_ARRIVING,
+        "sizes": _sizes,
+        "load": _load,
+        "for": _for_some_flows,
+        "hosts": lambda sketch, _: "all" if sketch.senders == sketch.hosts else sketch.senders,
+    },
+    "graph": {
+        "hosts": _job_hosts,
+        "name": _named("job"),
+        "file": lambda sketch, _: graph_file(sketch, sketch.ranks, sketch.stretch),
+        "iterations": _fixed("rounds"),
+        "warm_up": _whole(0, 2),
+        "stretch": _fixed("stretch"),
     },
     "latency": {
         "for": lambda sketch, _: sketch.time(20 * MS, 300 * MS),

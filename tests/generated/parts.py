@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 from mrc_testbed.testbed.expect.metrics import known_metrics
@@ -11,8 +12,10 @@ from mrc_testbed.testbed.scenario.faults.classes import CLASSES, allowed
 from mrc_testbed.testbed.scenario.faults.kinds.losses import LinkRate
 from mrc_testbed.testbed.scenario.faults.names import Target
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
+from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS, PoissonEntry
 from mrc_testbed.testbed.scenario.model.captures import Capture
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS, Between, Incast, Latency
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.step_models import STEP_KINDS, Alone, Train
 from tests.generated.keys import mapping, pair
 from tests.generated.sketch import Sketch
@@ -36,9 +39,13 @@ def workload(sketch: Sketch) -> list[dict[str, Any]]:
 def _job(sketch: Sketch) -> dict[str, Any] | None:
     if len(sketch.free_hosts) < 2:
         return None
-    kind = sketch.one([*STEP_KINDS, "train"])
-    model, sketch.axes = STEP_KINDS[kind], {}
+    kind = sketch.one([*STEP_KINDS, Train.kind, GraphEntry.kind])
+    sketch.axes = {}
     sketch.ranks, sketch.rounds = len(sketch.free_hosts), sketch.dice.randint(1, 4)
+    if kind == GraphEntry.kind:
+        always, never = _stretched(sketch)
+        return {kind: mapping(sketch, kind, GraphEntry, ("hosts", *always), never)}
+    model = STEP_KINDS[kind]
     if issubclass(model, Alone):
         return {kind: mapping(sketch, "job", model, always=("hosts",))}
     short = sketch.often(0.4)
@@ -48,7 +55,9 @@ def _job(sketch: Sketch) -> dict[str, Any] | None:
 
 def _flow(sketch: Sketch) -> dict[str, Any] | None:
     """A permutation or an incast first of all, because pairs are used up."""
-    kind = sketch.one(list(FLOW_KINDS))
+    kind = sketch.one([*FLOW_KINDS, *ARRIVAL_KINDS])
+    if kind in ARRIVAL_KINDS:
+        return _arriving(sketch, kind)
     model = FLOW_KINDS[kind]
     ends = _ends(sketch, model)
     if ends is None:
@@ -62,6 +71,31 @@ def _flow(sketch: Sketch) -> dict[str, Any] | None:
     if found.get("bidirectional") and "from" in found:
         sketch.pairs.add((found["to"], found["from"]))
     return {kind: found}
+
+
+def _arriving(sketch: Sketch, kind: str) -> dict[str, Any] | None:
+    """Flows of a file between some pairs, or at random among some hosts between which nothing flows yet."""
+    model = ARRIVAL_KINDS[kind]
+    if issubclass(model, PoissonEntry):
+        busy = {end for one in sketch.pairs for end in one}
+        free = [host for host in sketch.hosts if host not in busy]
+        if len(free) < 2:
+            return None
+        sketch.senders = free if sketch.often(0.5) else sketch.some(free, 2)
+        sketch.pairs |= set(permutations(sketch.senders, 2))
+        return {kind: mapping(sketch, kind, model, ("hosts",))}
+    before = set(sketch.pairs)
+    for _ in range(sketch.dice.randint(1, 4)):
+        pair(sketch)
+    sketch.trace_pairs = sorted(sketch.pairs - before)
+    always, never = _stretched(sketch)
+    return {kind: mapping(sketch, kind, model, always, never)} if sketch.trace_pairs else None
+
+
+def _stretched(sketch: Sketch) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Decide about the key `stretch` before the file is drawn: always there, or never."""
+    sketch.stretch = sketch.one([1, 1, 8, 0.5])
+    return ((), ("stretch",)) if sketch.stretch == 1 else (("stretch",), ())
 
 
 ENDS = ("from", "to", "pairs")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from mrc_testbed.testbed.errors import ScenarioError
-from mrc_testbed.testbed.scenario import Cell, load_cells, load_scenario_text
+from mrc_testbed.testbed.scenario import Cell, load_cells
 from mrc_testbed.testbed.scenario.load.effective import plain_text
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
@@ -37,24 +38,39 @@ class InvalidError(Exception):
     """The generator wrote what the language refuses, outside of LISTS: the generator is to be mended."""
 
 
-def scenario_text(seed: int, kernel: bool = False) -> str:
+class Drawn(NamedTuple):
+    """A scenario as text, and the data files that it names."""
+
+    text: str
+    files: Mapping[str, str]
+
+
+def drawn_scenario(seed: int, kernel: bool = False) -> Drawn:
     """A whole valid scenario. Raises InvalidError."""
     sketch = Sketch(seed, kernel)
     data: dict[str, Any] = {"name": f"generated-{seed}", "world": "kernel" if kernel else "virtual"}
     data |= mapping(sketch, "scenario", Scenario, never=[*COMPOSED, "time_limit"])
     data |= _sections(sketch)
     data["workload"] = parts.workload(sketch) or [{"write": {"from": "h0", "to": "h1", "bytes": "64KiB"}}]
-    sketch.estimate_ns = load_scenario_text(_valid(data, ())).estimate_ns
+    (cell,) = _cells_now(_valid(data, (), sketch.files))
+    sketch.estimate_ns = cell.scenario.estimate_ns
     data["faults"] = parts.faults(sketch)
     data["capture"] = parts.captures(sketch)
     data["expect"] = parts.expectations(sketch)
-    return _valid(data | _beside(sketch, data), LISTS)
+    return _valid(data | _beside(sketch, data), LISTS, sketch.files)
 
 
-def cells_of(text: str, file: Path) -> tuple[Cell, ...]:
-    """The scenario, or each of its cells; written to a file first, as a user has it."""
-    file.write_text(text, encoding="utf-8")
+def cells_of(drawn: Drawn, file: Path) -> tuple[Cell, ...]:
+    """The scenario, or each of its cells; written to a file first, as a user has it, with its data beside it."""
+    for name, content in drawn.files.items():
+        (file.parent / name).write_text(content, encoding="utf-8")
+    file.write_text(drawn.text, encoding="utf-8")
     return load_cells(file)
+
+
+def _cells_now(drawn: Drawn) -> tuple[Cell, ...]:
+    with TemporaryDirectory() as folder:
+        return cells_of(drawn, Path(folder) / "scenario.yaml")
 
 
 def _sections(sketch: Sketch) -> dict[str, Any]:
@@ -161,17 +177,16 @@ COMPOSED = {
 """Keys of a scenario that `mapping` does not draw, and who does."""
 
 
-def _valid(data: dict[str, Any], lists: tuple[str, ...]) -> str:
-    """The text, without items of `lists` and without cells that the language refuses."""
+def _valid(data: dict[str, Any], lists: tuple[str, ...], files: Mapping[str, str]) -> Drawn:
+    """The scenario, without items of `lists` and without cells that the language refuses."""
     for _ in range(_TIMES):
-        text = plain_text(data)
+        drawn = Drawn(plain_text(data), files)
         try:
-            with TemporaryDirectory() as folder:
-                cells_of(text, Path(folder) / "scenario.yaml")
-            return text
+            _cells_now(drawn)
+            return drawn
         except ScenarioError as error:
             data = _without(data, error, lists)
-    raise InvalidError(f"after {_TIMES} times something is still refused:\n{text}")
+    raise InvalidError(f"after {_TIMES} times something is still refused:\n{drawn.text}")
 
 
 def _without(data: dict[str, Any], error: ScenarioError, lists: tuple[str, ...]) -> dict[str, Any]:

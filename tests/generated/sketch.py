@@ -29,9 +29,12 @@ _HEADERS = 142
 
 class Sketch:
     """Of one seed. `dice` is the only chance. `taken`: hosts that have a job of steps, `pairs`: that have a flow.
-    `flat`: the keys of the family are in `fabric` itself."""
+    `flat`: the keys of the family are in `fabric` itself. `files`: what lies beside the scenario, by name; `stretch`:
+    by which times of the next one are multiplied; `trace_pairs`: of its flows; `senders`: of the
+    next random flows, and `mean_bytes` and `load`."""
 
     def __init__(self, seed: int, kernel: bool) -> None:
+        self.seed = seed
         self.kernel = kernel
         self.dice = Random(seed)
         self.transport = self.one(["mrc", "mrc", "mrc-hashed", "roce", *(["tcp"] if kernel else [])])
@@ -53,6 +56,12 @@ class Sketch:
         self.faults: list[str] = []
         self.shown = 0
         self.adaptive = False
+        self.files: dict[str, str] = {}
+        self.stretch = 1.0
+        self.trace_pairs: list[tuple[str, str]] = []
+        self.senders: list[str] = []
+        self.mean_bytes = 0.0
+        self.load = 100
 
     def _rate_bps(self) -> int:
         """Flows send for a time, so ports must be slow enough."""
@@ -118,6 +127,12 @@ class Sketch:
     def share(self) -> str:
         """A percentage: mostly small, at times all."""
         return self.one(["0.1%", "1%", "3%", "10%", "50%", "100%"])
+
+    def file(self, ending: str, lines: Sequence[str]) -> str:
+        """Put one beside the scenario; its name."""
+        name = f"generated-{self.seed}-{len(self.files)}.{ending}"
+        self.files[name] = "".join(f"{line}\n" for line in lines)
+        return name
 
     def name(self, stem: str) -> str:
         """A name that nothing has."""

@@ -19,12 +19,14 @@ import pytest
 from mrc_testbed.testbed.expect.metrics import known_metrics
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos, parts
 from mrc_testbed.testbed.scenario.faults.registry import KINDS
+from mrc_testbed.testbed.scenario.model.arrival_models import ARRIVAL_KINDS
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.captures import Capture
 from mrc_testbed.testbed.scenario.model.controller import ControllerSettings
 from mrc_testbed.testbed.scenario.model.endpoint import EndpointSettings
 from mrc_testbed.testbed.scenario.model.fabric import FabricSettings
 from mrc_testbed.testbed.scenario.model.flow_models import FLOW_KINDS
+from mrc_testbed.testbed.scenario.model.graph_model import GraphEntry
 from mrc_testbed.testbed.scenario.model.mapper import MapperSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.paper import Paper
@@ -43,7 +45,7 @@ from mrc_testbed.topos.families.registry import FAMILIES
 from tests.generated.__main__ import FAILED, try_seed
 from tests.generated.keys import KEYS
 from tests.generated.parts import ENDS
-from tests.generated.scenario import COMPOSED, scenario_text
+from tests.generated.scenario import COMPOSED, drawn_scenario
 from tests.generated.wiring import drawn_family, written_keys
 
 SECTIONS: dict[str, list[type[Model]]] = {
@@ -63,6 +65,8 @@ SECTIONS: dict[str, list[type[Model]]] = {
     "exchange": [*StepItem.models().values()],
     "flow": [model for kind, model in FLOW_KINDS.items() if kind != "latency"],
     "latency": [FLOW_KINDS["latency"]],
+    **{kind: [model] for kind, model in ARRIVAL_KINDS.items()},
+    "graph": [GraphEntry],
     "fault": [*KINDS.values(), *parts().values(), Chaos],
     "capture": [Capture],
     "paper": [Paper],
@@ -91,12 +95,12 @@ def test_every_section_is_of_some_model() -> None:
 @pytest.fixture(scope="module")
 def drawn() -> list[dict[str, Any]]:
     """What many seeds come to."""
-    return [parse_source(scenario_text(seed), "generated").data for seed in SAMPLE]
+    return [parse_source(drawn_scenario(seed).text, "generated").data for seed in SAMPLE]
 
 
 def more() -> Iterator[dict[str, Any]]:
     """A few more seeds where the sample lacks something: each change of the language draws other ones."""
-    return (parse_source(scenario_text(seed), "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
+    return (parse_source(drawn_scenario(seed).text, "generated").data for seed in range(SAMPLE.stop, 3 * SAMPLE.stop))
 
 
 def words_in(value: object) -> Iterator[str]:
@@ -110,7 +114,7 @@ def words_in(value: object) -> Iterator[str]:
 @pytest.mark.nightly
 def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict[str, Any]]) -> None:
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
-    lacking = wanted - {"plugins", "programs", "trace", "graph", "poisson", "connections", "use"}
+    lacking = wanted - {"plugins", "programs", "connections", "use"}
     for data in itertools.chain(drawn, more()):
         lacking -= set(words_in(data))
         if not lacking:
@@ -141,13 +145,13 @@ def test_every_metric_occurs_in_what_is_drawn(drawn: list[dict[str, Any]]) -> No
 
 
 def test_a_seed_is_always_the_same_scenario() -> None:
-    assert scenario_text(3) == scenario_text(3)
-    assert scenario_text(3) != scenario_text(4)
+    assert drawn_scenario(3) == drawn_scenario(3)
+    assert drawn_scenario(3) != drawn_scenario(4)
 
 
 @pytest.mark.nightly
 def test_scenarios_for_the_kernel_are_drawn_too() -> None:
-    texts = [scenario_text(seed, kernel=True) for seed in range(1, 41)]
+    texts = [drawn_scenario(seed, kernel=True).text for seed in range(1, 41)]
     assert any("transport: tcp" in text for text in texts)
     assert all("world: kernel" in text for text in texts)
 
