@@ -44,8 +44,8 @@ def _hours_of_flows(scenario: Scenario) -> Iterator[str]:
     load, virtual = arrival_load(scenario), scenario.world is WorldKind.VIRTUAL
     hours = (load.virtual_ns if virtual else scenario.estimate_ns) / _HOUR_NS
     if load.flows and hours > 1:
-        of_what = " of a core" if virtual else ""
-        yield f"workload: its flows will take about {hours:.0f} h{of_what}; play fewer flows, or smaller ones"
+        takes = f"{hours:.0f} h of a core" if virtual else f"{hours:.0f} h"
+        yield f"workload: its flows will take about {takes}; play fewer flows, smaller ones, or a shorter time"
 
 
 def _race(scenario: Scenario) -> Iterator[str]:

@@ -211,9 +211,15 @@ def test_a_mistake_in_random_flows(tmp_path: Path, change: str, message: str) ->
 def test_hours_of_flows_are_told_before_they_run(tmp_path: Path) -> None:
     flows = "start_s,src,dst,bytes\n" + "0,h0,h4,1000000000000\n"
     (warning,) = scenario_warnings(loaded(tmp_path, flows=flows))
-    assert warning == "workload: its flows will take about 3 h of a core; play fewer flows, or smaller ones"
+    assert (
+        warning
+        == "workload: its flows will take about 3 h of a core; play fewer flows, smaller ones, or a shorter time"
+    )
     (warning,) = scenario_warnings(loaded(tmp_path, "world=kernel", flows=flows))
-    assert warning == "workload: its flows will take about 46 h; play fewer flows, or smaller ones"
+    assert warning == "workload: its flows will take about 46 h; play fewer flows, smaller ones, or a shorter time"
+    far = "start_s,src,dst,bytes\n0,h0,h4,1000\n1000000,h0,h4,1000\n"
+    (warning,) = scenario_warnings(loaded(tmp_path, "workload.0.trace.stretch=100", flows=far))
+    assert warning.startswith("workload: its flows will take about 289 h of a core")
     assert list(scenario_warnings(loaded(tmp_path))) == []
     words = "3 flows between 2 pairs of hosts: 24.5 KiB in 7 packets over"
     assert arrival_words(loaded(tmp_path), virtual=True).startswith(words)
