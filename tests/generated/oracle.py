@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.workloads.graph import SEND
+from mrc_testbed.testbed.workloads.graph_job import GraphJob
 
 TOLD_ANEW = ("environment.json", "junit.xml", "metrics.om", "report.html", "summary.txt", "verdict.json")
 """Files that say when, where and by which words a run was made; all others are those of a replay, byte for byte."""
@@ -65,10 +68,34 @@ def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
         steady = record.scenario.shape().plane_bdp_packets >= LEAST_BDP_PACKETS
         if record.scenario.jobs and (steady or not _may_collapse(record.scenario)):
             yield from _failed(guarded("every rank finished", None, lambda: finished(record)))
+            yield from _of_graphs(record)
         if record.scenario.job.flows and steady:
             yield from _failed(guarded("every flow ended", None, lambda: ended(record)))
+            yield from _of_traces(record)
     elif not may_die(record.scenario):
         yield f"nothing is broken, and yet: {verdict.death}"
+
+
+def _of_graphs(record: RunRecord) -> Iterator[str]:
+    """All that its ranks send in all steps, and nothing else."""
+    shape = record.scenario.shape()
+    for job in record.scenario.jobs:
+        steps = job.steps(shape)
+        if isinstance(steps, GraphJob):
+            wanted = job.entry.total_steps * sum(node.amount for node in steps.graph.nodes if node.kind == SEND)
+            hosts = job.host_names(shape)
+            sent = sum(done.bytes for done in record.completions if done.host in hosts)
+            if sent != wanted:
+                yield f"the ranks of {job.name} have sent {sent} bytes, and their graph has {wanted}"
+
+
+def _of_traces(record: RunRecord) -> Iterator[str]:
+    """A line for each flow that begins over time, with its bytes."""
+    flows = record.scenario.flows.flows
+    wanted = Counter((flow.name, one.name, one.size) for flow in flows for one in flow.arrivals)
+    told = Counter((row.flow, row.name, row.bytes) for row in record.flow_times)
+    if told != wanted:
+        yield f"flow_times.csv lacks {wanted - told}, and has {told - wanted} beside them"
 
 
 def _may_collapse(scenario: Scenario) -> bool:
