@@ -74,7 +74,8 @@ def _flow(sketch: Sketch) -> dict[str, Any] | None:
 
 
 def _arriving(sketch: Sketch, kind: str) -> dict[str, Any] | None:
-    """Flows of a file between some pairs, or at random among some hosts between which nothing flows yet."""
+    """Flows of a file between some pairs, or at random among some hosts between which nothing flows yet. Each with a
+    name, as two of a kind must have."""
     model = ARRIVAL_KINDS[kind]
     if issubclass(model, PoissonEntry):
         busy = {end for one in sketch.pairs for end in one}
@@ -83,13 +84,13 @@ def _arriving(sketch: Sketch, kind: str) -> dict[str, Any] | None:
             return None
         sketch.senders = free if sketch.often(0.5) else sketch.some(free, 2)
         sketch.pairs |= set(permutations(sketch.senders, 2))
-        return {kind: mapping(sketch, kind, model, ("hosts",))}
+        return {kind: mapping(sketch, kind, model, ("hosts", "name"))}
     before = set(sketch.pairs)
     for _ in range(sketch.dice.randint(1, 4)):
         pair(sketch)
     sketch.trace_pairs = sorted(sketch.pairs - before)
     always, never = _stretched(sketch)
-    return {kind: mapping(sketch, kind, model, always, never)} if sketch.trace_pairs else None
+    return {kind: mapping(sketch, kind, model, ("name", *always), never)} if sketch.trace_pairs else None
 
 
 def _stretched(sketch: Sketch) -> tuple[tuple[str, ...], tuple[str, ...]]:
