@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.slowdown import flow_times, percentile, rows, scenario_text
 from mrc_testbed.testbed.rundir.tables import FlowTime
-from mrc_testbed.testbed.scenario import load_scenario_text
-
-
-@pytest.mark.parametrize("load", [30, 80])
-def test_about_as_many_flows_begin_as_asked_at_any_load(load: int) -> None:
-    scenario = load_scenario_text(scenario_text("websearch", load, 400, 1))
-    assert sum(len(flow.arrivals) for flow in scenario.flows.flows) == pytest.approx(400, rel=0.15)
-    assert scenario.speed == 8000
 
 
 def flow(size: int, slowdown: float) -> FlowTime:
@@ -33,7 +23,7 @@ def test_a_percentile_is_one_of_the_values() -> None:
     assert [percentile([1, 2, 3, 4], percent) for percent in (50, 75, 99)] == [2, 3, 4]
 
 
-def test_flows_of_a_small_run_are_no_faster_than_alone() -> None:
+def test_a_small_run_has_about_as_many_flows_as_asked_and_none_is_faster_than_alone() -> None:
     found = flow_times(scenario_text("hadoop", 50, 40, 1))
-    assert len(found) > 20
+    assert 20 < len(found) < 60
     assert min(one.slowdown for one in found) >= 0.98
