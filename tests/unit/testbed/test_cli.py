@@ -57,7 +57,7 @@ COMMANDS = (
         "incident score",
         "incident set",
     ),
-    *(f"bench {name}" for name in ("list", "plan", "run")),
+    *(f"bench {name}" for name in ("list", "plan", "run", "page")),
     *(f"sweep {name}" for name in ("plan", "run", "cell", "matrix", "gather", "keys")),
     *(
         f"lesson {name}"
