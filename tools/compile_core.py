@@ -59,7 +59,10 @@ FILES = tuple(
 """What runs for every packet or in every turn; `hosts/daemon.py`, which is started as a program, must be Python."""
 VIRTUAL = tuple(
     f"testbed/virtual/{name}.py"
-    for name in ("host", "inbox", "lateness", "loop", "lossless", "nic", "packet", "port", "rules", "scheduler")
+    for name in (
+        *("heard", "host", "inbox", "lateness", "loop", "lossless", "nic", "packet", "port", "port_row", "rules"),
+        "scheduler",
+    )
 )
 """The same of the network in virtual time."""
 INTERPRETED = (

@@ -26,6 +26,7 @@ from mrc_testbed.testbed.whole_files import open_new, write_whole
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""
+_as_line = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Recorder:
@@ -111,18 +112,17 @@ class Recorder:
         self._files.clear()
 
     def _line(self, name: str, content: dict[str, Any]) -> None:
-        self._write(name, json.dumps(content, separators=(",", ":")) + "\n")
+        self._write(name, _as_line(content) + "\n")
 
     def _write(self, name: str, text: str) -> None:
-        path = self.folder / name
         try:
             file = self._files.get(name)
             if file is None:
-                file = self._files[name] = path.open("a", encoding="utf-8", newline="\n")
+                file = self._files[name] = (self.folder / name).open("a", encoding="utf-8", newline="\n")
             file.write(text)
             file.flush()
         except OSError as error:
-            raise write_failed(path, error) from error
+            raise write_failed(self.folder / name, error) from error
 
 
 def note_interrupt(folder: Path, reason: str) -> None:

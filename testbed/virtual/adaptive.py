@@ -7,7 +7,7 @@ at once; what is beyond, it knows only with `far_links`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
 from mrc_testbed.testbed.switching.adaptive import Looks
@@ -36,9 +36,9 @@ class AdaptiveWays(HashedWays):
         self._levels: dict[Port, tuple[int, ...]] = {}
         self._seen: dict[Toward, tuple[int, list[PortTo]]] = {}
         """When a switch last looked at its ports, and those that were in the least band then."""
-        self._ports: dict[Chosen, Sequence[Port]] = {}
+        self._ports: dict[Chosen, tuple[Port, ...]] = {}
 
-    def choose(self, packet: VirtualPacket) -> Sequence[Port]:
+    def choose(self, packet: VirtualPacket) -> tuple[Port, ...]:
         """As of `Ways`; another answer for each packet of data."""
         if packet.row != DATA_ROW:
             return super().choose(packet)
@@ -80,13 +80,13 @@ class AdaptiveWays(HashedWays):
             return True
         return any(hop.port.live and self._leads_on(hop.switch, group) for hop in self._topology.hops((switch, group)))
 
-    def _over(self, packet: VirtualPacket, switch: str, hop: PortTo) -> Sequence[Port]:
+    def _over(self, packet: VirtualPacket, switch: str, hop: PortTo) -> tuple[Port, ...]:
         last, way = packet.ports[-1], packet.way
         key = last, hop.port, way.source, way.destination
         ports = self._ports.get(key)
         if ports is None:
             onward = self._topology.onward(switch, self._plan.hosts[way.destination], hop)
-            ports = remember(self._ports, key, [*packet.ports, *onward])
+            ports = remember(self._ports, key, (*packet.ports, *onward))
         return ports
 
     def ports_changed(self) -> None:

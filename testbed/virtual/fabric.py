@@ -39,7 +39,8 @@ from mrc_testbed.testbed.virtual.lossless import (
 )
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
-from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Deliver, Port, QueueLimits
+from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Deliver, Port, QueueLimits
+from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.readings import by_sid, pause_counts, seen, sid_counts
 from mrc_testbed.testbed.virtual.rules import ActiveRule
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
@@ -142,7 +143,7 @@ class VirtualFabric:
     def sample_ports(self) -> Iterator[tuple[str, str, int, int, int, int, int, int]]:
         """Interface counters of every port now. A packet counts when its last bit has left."""
         for own, port in self._ports.items():
-            yield (own.node, own.name, *seen(port.into), *seen(port.peer.into))
+            yield (own.node, own.name, *seen(port.into.row()), *seen(port.peer.into.row()))
 
     def ip_counts(self) -> Mapping[str, IpCounts]:
         """Raises MissingCapability: nodes have no kernel that counts."""
@@ -151,22 +152,23 @@ class VirtualFabric:
     def port_counts(self) -> dict[tuple[str, str], PortCounts]:
         """What every (node, port) did, by class of packet."""
         return {
-            (own.node, own.name): counts_of(self._egress(own, port), port.into) for own, port in self._ports.items()
+            (own.node, own.name): counts_of(self._egress(own, port), port.into.row())
+            for own, port in self._ports.items()
         }
 
     def port_hits(self) -> Iterator[tuple[tuple[str, str], PortHits]]:
         """Marked, trimmed, dropped, lost and corrupted packets at every (node, port)."""
         for own, port in self._ports.items():
-            yield (own.node, own.name), hits_of(self._egress(own, port), port.into)
+            yield (own.node, own.name), hits_of(self._egress(own, port), port.into.row())
 
     def _egress(self, own: Interface, port: Port) -> Sequence[int]:
-        return _NO_COUNTS if own.node in self.plan.host_by_name else port.out
+        return _NO_COUNTS if own.node in self.plan.host_by_name else port.out.row()
 
     def queues(self) -> dict[str, dict[str, dict[str, int]]]:
         """Packets sent and dropped by every port's queues."""
         found: dict[str, dict[str, dict[str, int]]] = {node: {} for node in self.plan.node_names}
         for own, port in self._ports.items():
-            sent = sum(port.peer.into[:BYTES_AT])
+            sent = sum(port.peer.into.row()[:BYTES_AT])
             drops = {"drops": port.high_drops, "control_drops": port.high_drops}
             found[own.node][own.name] = {"sent_packets": sent, **drops, **pause_counts(port)}
         return found

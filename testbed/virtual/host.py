@@ -15,6 +15,7 @@ from mrc_testbed.hosts.session import Session
 from mrc_testbed.hosts.udp import Lateness, Source
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.virtual.fabric import VirtualFabric
+from mrc_testbed.testbed.virtual.heard import heard
 from mrc_testbed.testbed.virtual.inbox import Inbox
 from mrc_testbed.testbed.virtual.lateness import LateTurns
 from mrc_testbed.testbed.virtual.loop import InboxLoop
@@ -158,10 +159,9 @@ class VirtualHost(Actor):
 
     def send(self, fields: Fields) -> None:
         """A line to the runner, which is not there before this turn is over."""
-        self._scheduler.at(self._scheduler.now_ns, self._take, json.dumps(fields))
+        self._scheduler.at(self._scheduler.now_ns, self._take, heard(fields))
 
-    def _take(self, line: str) -> None:
-        message = json.loads(line)
+    def _take(self, message: Fields) -> None:
         if "id" in message:
             self.answers[message["id"]] = message
         else:

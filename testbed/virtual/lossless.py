@@ -23,7 +23,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
-from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port
+from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 
@@ -118,9 +118,8 @@ class LosslessPort(Port):
             return
         entrance = None if packet.high else self._entrance(packet)
         verdict = PASSED if entrance is None else self._admit(packet, entrance)
-        out, row, size_bytes = self.out, packet.row, packet.size_bytes
-        out[row + verdict] += 1
-        out[BYTES_AT + row + verdict] += size_bytes
+        size_bytes = packet.size_bytes
+        self.out.count(packet.row + verdict, size_bytes)
         if verdict == DROPPED:
             return
         if packet.high:
@@ -187,7 +186,7 @@ class LosslessPort(Port):
     def _begin(self, following: object, size_bytes: int) -> None:
         self._sending = following
         self._sent_bytes = sent_bytes = self._sent_bytes + size_bytes
-        self._ends_ns = ends_ns = self._begin_ns - -sent_bytes * self._ns_bits // self._per
+        self._ends_ns = ends_ns = self._begin_ns + (sent_bytes * self._ns_bits + self._round_up) // self._per
         self._scheduler.wake(ends_ns, self, following)
 
     def act(self, what: Any) -> None:

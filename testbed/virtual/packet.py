@@ -6,7 +6,6 @@ beside it; they are not made. The rules by which ports read a packet are those o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ class VirtualWay:
     as the headers say, which name none where switches choose; it is 0 then.
     """
 
-    ports: Sequence[Port]
+    ports: tuple[Port, ...]
     source: int
     destination: int
     plane: int

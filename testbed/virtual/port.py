@@ -13,27 +13,26 @@ up: no port is ever faster than its rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 from random import Random
 from typing import Any
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.testbed.switching.port_counts import CHANGED, CLASSES, COUNTS, CUT, DROPPED, PASSED, VERDICTS
+from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, PacketQueue, VirtualPacket
+from mrc_testbed.testbed.virtual.port_row import PortRow
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
 from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
-BYTES_AT = CLASSES * VERDICTS
-"""Where the bytes begin in a row of counts."""
 _NS_BITS = 8 * 10**9
 
 Deliver = Callable[[int, VirtualPacket], None]
 """Takes what has arrived at a host, and when."""
-Choose = Callable[[VirtualPacket], Sequence["Port"]]
+Choose = Callable[[VirtualPacket], tuple["Port", ...]]
 """All ports of a packet in a switch which chooses them; empty without a way."""
 
 See = Callable[["Port", VirtualPacket, int], None]
@@ -55,7 +54,7 @@ NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 class Port(Actor):
     """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
 
-    `out`, `into`: rows of counts (testbed/switching/port_counts.py), packets and then bytes. `up`: this end is, and
+    `out`, `into`: what was counted (`port_row.py`). `up`: this end is, and
     `live`: both are. `instead`: the port that the table of its switch leads to in its place, usually itself; None: to
     none. `usual`: the link is live, and the table leads here. `strange`, `strange_bytes`: packets that
     came in here and for which the node had no entry; `no_route`: those that were to leave here, and had none. `peer`:
@@ -82,6 +81,7 @@ class Port(Actor):
         "_per",
         "_random",
         "_rate_bps",
+        "_round_up",
         "_scheduler",
         "_see",
         "_sending",
@@ -118,7 +118,7 @@ class Port(Actor):
         self.up = self.live = self.usual = True
         self.instead: Port | None = self
         self.strange = self.strange_bytes = self.no_route = 0
-        self.out, self.into = [0] * COUNTS, [0] * COUNTS
+        self.out, self.into = PortRow(), PortRow()
         self.high_drops = 0
         self.rules: tuple[ActiveRule, ...] = ()
         self.deliver: Deliver | None = None
@@ -161,6 +161,7 @@ class Port(Actor):
         self._rate_bps = rate_bps
         shared = gcd(_NS_BITS, rate_bps)
         self._ns_bits, self._per = _NS_BITS // shared, rate_bps // shared
+        self._round_up = self._per - 1
         levels = self._limits.levels
         times = (level * _NS_BITS // rate_bps for level in (levels.ecn_low, levels.ecn_high, levels.trim, levels.drop))
         self._ecn_low_ns, self._ecn_high_ns, self._trim_ns, self._drop_ns = times
@@ -180,9 +181,7 @@ class Port(Actor):
             self._longest_ns = waits_ns
         if waits_ns > self._calm_ns and not packet.high:
             verdict = self._judge(packet, waits_ns)
-        out = self.out
-        out[row + verdict] += 1
-        out[BYTES_AT + row + verdict] += size_bytes
+        self.out.count(row + verdict, size_bytes)
         if verdict == DROPPED:
             return
         wire_bytes = packet.size_bytes
@@ -197,7 +196,7 @@ class Port(Actor):
                 self.high_drops += 1
                 return
         self._admitted = admitted = self._admitted + wire_bytes
-        self._free_at_ns = free_at_ns = self._begin_ns - -admitted * self._ns_bits // self._per
+        self._free_at_ns = free_at_ns = self._begin_ns + (admitted * self._ns_bits + self._round_up) // self._per
         if sending is None:
             self._sending = packet
             self._sent_bytes = admitted
@@ -216,7 +215,8 @@ class Port(Actor):
         self._sending = following
         if following is not None:
             self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
-            self._scheduler.wake(self._begin_ns - -sent_bytes * self._ns_bits // self._per, self, following)
+            ends_ns = self._begin_ns + (sent_bytes * self._ns_bits + self._round_up) // self._per
+            self._scheduler.wake(ends_ns, self, following)
         self._hand_over(packet, self._scheduler.now_ns)
 
     def _hand_over(self, packet: VirtualPacket, now_ns: int) -> None:
@@ -229,9 +229,7 @@ class Port(Actor):
         at = packet.row
         if self.rules:
             at += fate(self.rules, packet, self._headers.payload, self._random)
-        into = self.into
-        into[at] += 1
-        into[BYTES_AT + at] += packet.size_bytes
+        self.into.count(at, packet.size_bytes)
         if at - packet.row == DROPPED:
             return
         deliver = self.deliver
@@ -273,7 +271,7 @@ class Port(Actor):
     def _lead_astray(self, packet: VirtualPacket, port: Port, now_ns: int) -> None:
         """Let a packet leave by another port of this switch. It ends at the node there, which has no entry for it."""
         ends_at_host = port.peer.deliver is not None
-        packet.ports = [*packet.ports[: packet.hop], port, *([port] if ends_at_host else [])]
+        packet.ports = (*packet.ports[: packet.hop], port, *((port,) if ends_at_host else ()))
         usual, port.usual = port.usual, True  # the entry for that port may lead astray, too
         if port.live:
             port.offer(packet, now_ns)
@@ -313,8 +311,7 @@ class Port(Actor):
     def _lose(self, packet: VirtualPacket) -> None:
         """A port without carrier counts what it is given, as the port program does; one that is down is no way."""
         if self.up:
-            self.out[packet.row] += 1
-            self.out[BYTES_AT + packet.row] += packet.size_bytes
+            self.out.count(packet.row, packet.size_bytes)
 
     def watch(self, see: See | None) -> None:
         """Tell `see` of every packet whose last bit leaves by this port, before the other end; None: nobody."""
@@ -331,12 +328,12 @@ class Port(Actor):
         """Go on at another rate. The packet on the wire keeps its own; the queue and its levels keep their bytes."""
         self._most_bytes, self._longest_ns = self.watermark_bytes(), 0
         now_ns = self._scheduler.now_ns
-        ends_ns = self._begin_ns - -self._sent_bytes * self._ns_bits // self._per
+        ends_ns = self._begin_ns + (self._sent_bytes * self._ns_bits + self._round_up) // self._per
         self._admitted -= self._sent_bytes
         self._begin_ns, self._sent_bytes = max(ends_ns, now_ns), 0
         self._set_times(rate_bps)
         if self._free_at_ns > now_ns:
-            self._free_at_ns = self._begin_ns - -self._admitted * self._ns_bits // self._per
+            self._free_at_ns = self._begin_ns + (self._admitted * self._ns_bits + self._round_up) // self._per
 
     def backlog_ns(self) -> int:
         """How long it takes until what waits now has left."""

@@ -57,7 +57,7 @@ class VirtualProber(HopProber):
                 port.choose = self._choose_or(port.choose)
 
     def _choose_or(self, usual: Choose) -> Choose:
-        def choose(packet: VirtualPacket) -> Sequence[Port]:
+        def choose(packet: VirtualPacket) -> tuple[Port, ...]:
             flight = self._flights.get(packet.way)
             return usual(packet) if flight is None else self._at_switch(flight, packet)
 
@@ -86,9 +86,9 @@ class VirtualProber(HopProber):
 
     def _send(self, flight: _Flight) -> None:
         probe = flight.probe
-        self._offer(flight, [self._topology.nic(probe.source, probe.plane)], probe.source, probe.target)
+        self._offer(flight, (self._topology.nic(probe.source, probe.plane),), probe.source, probe.target)
 
-    def _offer(self, flight: _Flight, ports: Sequence[Port], source: Host, target: Host | None) -> None:
+    def _offer(self, flight: _Flight, ports: tuple[Port, ...], source: Host, target: Host | None) -> None:
         """Packets for a switch have no headers that rules by path or host look into."""
         path = flight.probe.path
         ends = (source.index, target.index) if target is not None else (_NOBODY, _NOBODY)
@@ -99,7 +99,7 @@ class VirtualProber(HopProber):
         if ports[0].up:
             ports[0].offer(packet, self._scheduler.now_ns)
 
-    def _at_switch(self, flight: _Flight, packet: VirtualPacket) -> Sequence[Port]:
+    def _at_switch(self, flight: _Flight, packet: VirtualPacket) -> tuple[Port, ...]:
         """The ports of a packet in a switch: onward, or back with an answer."""
         if flight.said is not None:  # an answer that went astray
             return ()
@@ -114,9 +114,9 @@ class VirtualProber(HopProber):
             elif probe.target is not None and flight.passed == probe.hops:
                 says = HopSays.HOPS_ENDED
             else:
-                return [*packet.ports, onward]
+                return (*packet.ports, onward)
         flight.said = says, at, tuple(probe.uids[flight.passed :])
-        return [*packet.ports, *self._back(flight, at)]
+        return (*packet.ports, *self._back(flight, at))
 
     def _onward(self, flight: _Flight, at: str) -> Port | None:
         """The port to what comes next on the list; None without an entry, or where the list ends."""
@@ -127,14 +127,14 @@ class VirtualProber(HopProber):
         port = self._port(at, following or names.switch_name(probe.plane, *probe.way[passed]))
         return port if port.up and port.instead is not None else None
 
-    def _back(self, flight: _Flight, at: str) -> list[Port]:
+    def _back(self, flight: _Flight, at: str) -> tuple[Port, ...]:
         """The way of an answer, by the routes of switches to hosts; none where they have none."""
         source, plane = flight.probe.source, flight.probe.plane
         nodes = [at]
         while nodes[-1] != names.switch_name(plane, 0, source.group):
             places = self._plan.next_places(self._plan.switch_by_name[nodes[-1]].place).get(source.group)
             if not places:
-                return []
+                return ()
             nodes.append(names.switch_name(plane, *places[flight.probe.number % len(places)]))
         return self._topology.through([*nodes, source.name])
 

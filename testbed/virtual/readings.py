@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mrc_testbed.testbed.switching.port_counts import CLASSES, DROPPED, VERDICTS, SidCounts
 from mrc_testbed.testbed.virtual.lossless import LosslessPort
-from mrc_testbed.testbed.virtual.port import BYTES_AT, Port
+from mrc_testbed.testbed.virtual.port import Port
+from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.topos import usid
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
@@ -26,7 +27,7 @@ def pause_counts(port: Port) -> dict[str, int]:
 
 def by_sid(port: Port) -> SidCounts:
     """What came in at a port for a uSID of its node."""
-    into = port.into
+    into = port.into.row()
     lost = sum(into[DROPPED : CLASSES * VERDICTS : VERDICTS])
     lost_bytes = sum(into[BYTES_AT + DROPPED :: VERDICTS])
     packets = sum(into[:BYTES_AT]) - lost - port.strange

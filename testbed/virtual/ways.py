@@ -66,27 +66,27 @@ class Topology:
             hops = self._hops[toward] = tuple(PortTo(self._toward[switch.name, name], name) for name in found)
         return hops
 
-    def along(self, source: Host, destination: Host, plane: int, way: Way) -> list[Port]:
+    def along(self, source: Host, destination: Host, plane: int, way: Way) -> tuple[Port, ...]:
         """The ports from host to host on a way."""
         switches = (names.switch_name(plane, *place) for place in way)
         nodes = (source.name, *switches, destination.name)
-        return [self._toward[one, other] for one, other in pairwise(nodes)]
+        return tuple(self._toward[one, other] for one, other in pairwise(nodes))
 
-    def through(self, nodes: Sequence[str]) -> list[Port]:
+    def through(self, nodes: Sequence[str]) -> tuple[Port, ...]:
         """The ports from node to node; none where two are not joined."""
         pairs = list(pairwise(nodes))
-        return [self._toward[pair] for pair in pairs] if all(pair in self._toward for pair in pairs) else []
+        return tuple(self._toward[pair] for pair in pairs) if all(pair in self._toward for pair in pairs) else ()
 
-    def onward(self, switch: str, destination: Host, first: PortTo) -> list[Port]:
+    def onward(self, switch: str, destination: Host, first: PortTo) -> tuple[Port, ...]:
         """The ports from a switch that has chosen `first` to the next one that has a choice, or to the host."""
         ports, hop = [first.port], first
         while True:
             last = self._toward.get((hop.switch, destination.name))
             if last is not None:
-                return [*ports, last]
+                return (*ports, last)
             hops = self.hops((hop.switch, destination.group))
             if len(hops) > 1:
-                return ports
+                return tuple(ports)
             hop = hops[0]
             ports.append(hop.port)
 
@@ -101,7 +101,7 @@ class Ways(Protocol):
         """From a host along a list of uSIDs and back to itself. Raises ValueError for a list that leads elsewhere, or
         where hosts choose no paths."""
 
-    def choose(self, packet: VirtualPacket) -> Sequence[Port]:
+    def choose(self, packet: VirtualPacket) -> tuple[Port, ...]:
         """The ports of a packet whose switch chooses them; none if it has no next hop."""
 
     def predicted(self, flows: Sequence[PlainFlow]) -> list[int]:
@@ -141,7 +141,7 @@ class SourceWays:
         numbers = (source.index, source.index)
         return VirtualWay(ports, *numbers, plane, PROBE_LABEL, PROBE_PORT, PROBE_LABEL, *numbers)
 
-    def choose(self, packet: VirtualPacket) -> Sequence[Port]:
+    def choose(self, packet: VirtualPacket) -> tuple[Port, ...]:
         """Switches choose nothing here."""
         return ()
 
@@ -169,7 +169,7 @@ class HashedWays:
         """By host and destination: a flow has one way, however often its host asks."""
         self._hashes: dict[tuple[VirtualWay, int], int] = {}
         """By seed: all switches with one make the same of a flow."""
-        self._chosen: dict[Standing, Sequence[Port]] = {}
+        self._chosen: dict[Standing, tuple[Port, ...]] = {}
 
     def way(self, source: Host, destination: udp.Way) -> VirtualWay:
         """As of `Ways`."""
@@ -185,7 +185,7 @@ class HashedWays:
         target, plane = self._hosts[address]
         across = source.group != target.group
         near = (SwitchPlace(0, source.group),)
-        ports = [self._topology.nic(source, plane)] if across else self._topology.along(source, target, plane, near)
+        ports = (self._topology.nic(source, plane),) if across else self._topology.along(source, target, plane, near)
         keys = [plain.host_bits(host.group, host.downlink) for host in (source, target)]
         return VirtualWay(ports, source.index, target.index, plane, 0, source_port, flow_label, keys[0], keys[1])
 
@@ -206,7 +206,7 @@ class HashedWays:
         source, destination = (dict(self._plan.host_ports(host))[flow.plane] for host in flow[:2])
         return flow_hash(source, destination, protocol, ports, seed, label)
 
-    def choose(self, packet: VirtualPacket) -> Sequence[Port]:
+    def choose(self, packet: VirtualPacket) -> tuple[Port, ...]:
         """As of `Ways`; the answer holds until a port changes."""
         standing = packet.way, packet.ports[-1], packet.hop
         ports = self._chosen.get(standing)
@@ -214,10 +214,10 @@ class HashedWays:
             ports = remember(self._chosen, standing, self._ports_now(packet.way, packet.ports))
         return ports
 
-    def _ports_now(self, way: VirtualWay, so_far: Sequence[Port]) -> Sequence[Port]:
+    def _ports_now(self, way: VirtualWay, so_far: tuple[Port, ...]) -> tuple[Port, ...]:
         switch, destination = so_far[-1].peer.interface.node, self._plan.hosts[way.destination]
         hop = self._hop((switch, destination.group), self._hash_of(way, self._seeds[switch]))
-        return () if hop is None else [*so_far, *self._topology.onward(switch, destination, hop)]
+        return () if hop is None else (*so_far, *self._topology.onward(switch, destination, hop))
 
     def _hash_of(self, way: VirtualWay, seed: int) -> int:
         hash_ = self._hashes.get((way, seed))

@@ -12,7 +12,7 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.virtual.lossless import FRAME_BYTES, REACTIONS_PER_T, LosslessPort
-from mrc_testbed.testbed.virtual.port import BYTES_AT
+from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.topos import names
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
 from mrc_testbed.topos.routes import Routing
@@ -181,7 +181,7 @@ def test_marks_follow_the_curve_of_dcqcn_at_every_port_also_towards_hosts() -> N
     for number in range(count):
         write(there, "h0", "h1", number)
     there.run(count * 400)
-    marked = ports(there)["p0-t0-0", "down1"].out
+    marked = ports(there)["p0-t0-0", "down1"].out.row()
     rising, above = 19.5 * BDP_BYTES / DATA_BYTES, count - 20 * BDP_BYTES / DATA_BYTES
     assert marked[1] == pytest.approx(above + rising * 0.1, abs=3 * (rising * 0.1) ** 0.5 + 3)
     assert marked[BYTES_AT + 1] == marked[1] * DATA_BYTES

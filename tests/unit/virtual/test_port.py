@@ -17,7 +17,8 @@ from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PAS
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.lossless import PauseRules
 from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
-from mrc_testbed.testbed.virtual.port import BYTES_AT, NIC_LIMITS, Port, QueueLimits
+from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port, QueueLimits
+from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 from tests.port_cases import mrc_packet
@@ -51,7 +52,7 @@ class Link:
 
     def offer(self, number: int, packet: Offered, traffic_class: int = 0, data: bytes = b"\0") -> None:
         """Let a packet come at its time."""
-        way = VirtualWay([self.port], 0, 0, 0, 0, 0, number, 0, 0)
+        way = VirtualWay((self.port,), 0, 0, 0, 0, 0, number, 0, 0)
         row = CONTROL_ROW if packet.high else DATA_ROW
         made = VirtualPacket(way, data, packet.size_bytes, traffic_class, row, packet.high)
         self.scheduler.at(packet.at_ns, lambda: self.port.offer(made, self.scheduler.now_ns))
@@ -120,9 +121,9 @@ def test_levels_are_passed_by_the_byte_above_them(backlog_bytes: int, traffic_cl
     link.offer(0, Offered(0, backlog_bytes, high=False))
     link.offer(1, Offered(0, 4238, high=False), traffic_class, DATA)
     link.scheduler.run_next()
-    before = list(link.port.out)
+    before = link.port.out.row()
     link.scheduler.run_next()
-    after = [new - old for new, old in zip(link.port.out, before, strict=True)]
+    after = [new - old for new, old in zip(link.port.out.row(), before, strict=True)]
     assert after.index(1) == DATA_ROW + verdict
     assert after[BYTES_AT + DATA_ROW + verdict] == 4238
 
@@ -135,7 +136,7 @@ def test_the_chance_of_a_mark_grows_along_the_ramp(backlog_bytes: int) -> None:
         link.offer(0, Offered(0, backlog_bytes, high=False))
         link.offer(1, Offered(0, 4238, high=False), wire.CLASS_TRIMMABLE, DATA)
         link.run()
-        marked += link.port.out[DATA_ROW + CHANGED]
+        marked += link.port.out.row()[DATA_ROW + CHANGED]
     assert abs(marked / 200 - (backlog_bytes - 200) / 600) < 5 * (0.25 / 200) ** 0.5
 
 
