@@ -27,7 +27,6 @@ class Nic:
         self._host = host
         self._ways = ways
         self._headers = headers
-        self._look = headers.look
         self._scheduler = scheduler
         self._known: dict[Any, VirtualWay] = {}
 
@@ -48,7 +47,7 @@ class Nic:
 
     def offer(self, way: VirtualWay, data: bytes, traffic_class: int) -> str:
         """Send on a known way; returns why this host's port refused it, by errno, or nothing."""
-        row, high = self._look(data, traffic_class)
+        row, high = self._headers.look(data, traffic_class)
         port = way.ports[0]
         if not port.up:
             return "ENETUNREACH"

@@ -104,7 +104,8 @@ class Scheduler:
             return False
         self._number = heappop(self._numbers)
         now = self._later.pop(self._number)
-        now.sort(key=_when)
+        if len(now) > 1:
+            now.sort(key=_when)
         self._now = now
         self._opened += 1
         self._taken += len(now)
