@@ -69,7 +69,8 @@ class Took(NamedTuple):
 
 def bursts(hosts: int, packets: int) -> Bursts:
     """Each host has a port and a way up and down of its own; the last link is that of one host of a pair."""
-    ways = [(host, hosts + host, 2 * hosts + host, 3 * hosts + host // 2 * 2) for host in range(hosts)]
+    rows = ((host, hosts + host, 2 * hosts + host, 3 * hosts + host // 2 * 2) for host in range(hosts))
+    ways: list[tuple[int, ...]] = list(rows)
     random, times, left, now_ns = Random(1), [], packets, 0
     burst_ns = BURST * SIZE_BYTES * 8 * 10**9 // RATE_BPS
     while left > 0:
