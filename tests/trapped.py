@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from tests.hangs import HANGS_S
+
 MAIN = str(Path(sys.executable).with_name("mrc-testbed"))
 OURS = ("mrc_testbed", "hosts", "testbed", "topos", "scenarios", "sitecustomize", "usercustomize", "conftest")
 TRAP = """\
@@ -60,7 +62,7 @@ class Trapped:
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         env |= {"XDG_STATE_HOME": str(self._state), "NO_COLOR": "1"}
         done = subprocess.run(
-            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=120, check=False
+            command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=HANGS_S, check=False
         )
         trapped = sorted(path.name for path in self._marks.iterdir())
         assert not trapped, f"of the folder was run: {', '.join(trapped)}"

@@ -19,6 +19,7 @@ from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.names import NACK_REASONS, address_name, still_to_go
 from mrc_testbed.testbed.wireview.packet import Packet, parse
 from mrc_testbed.testbed.wireview.runs import runs_text
+from tests.hangs import HANGS_S
 
 NUMBERS = {
     "mrc.opcode": "opcode",
@@ -89,7 +90,7 @@ def run_as_nobody(
             text=True,
             env=environment,
             cwd="/",
-            timeout=60,
+            timeout=HANGS_S,
             **other,
         )
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.hangs import HANGS_S
+
 COMMAND = str(Path(sys.executable).with_name("mrc-testbed"))
 KNOWN = {0, 1, 2, 3, 4, 130}
 """Exit statuses that have a meaning (docs/ci.md)."""
@@ -15,7 +17,7 @@ KNOWN = {0, 1, 2, 3, 4, 130}
 def command(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run it to its end."""
     return subprocess.run(
-        [COMMAND, *words], capture_output=True, text=True, errors="replace", timeout=120, check=False, **options
+        [COMMAND, *words], capture_output=True, text=True, errors="replace", timeout=HANGS_S, check=False, **options
     )
 
 

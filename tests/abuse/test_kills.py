@@ -17,6 +17,7 @@ from tests.abuse.command import COMMAND, assert_in_order, command
 from tests.abuse.conftest import SCENARIO, Rounds
 from tests.emu.conftest import nothing_left as nothing_left
 from tests.emu.runs import Run
+from tests.hangs import HANGS_S
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 VIRTUAL = """
@@ -53,7 +54,7 @@ def test_a_virtual_run_killed_at_any_moment_is_finished_by_clean(rounds: Rounds,
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(dice.uniform(0.3, 2.5))
         process.send_signal(dice.choice([signal.SIGKILL, *ENDING]))
-        told, _ = process.communicate(timeout=60)
+        told, _ = process.communicate(timeout=HANGS_S)
         if process.returncode not in (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP):  # before it could take them
             assert_in_order(told)
         if out.exists():

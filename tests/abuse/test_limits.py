@@ -13,6 +13,7 @@ import pytest
 
 from tests.abuse.command import COMMAND, KNOWN, assert_in_order, command
 from tests.abuse.conftest import SCENARIO
+from tests.hangs import HANGS_S
 
 
 def limited(which: int, amount: int) -> Callable[[], None]:
@@ -60,10 +61,11 @@ def test_eight_open_files_are_no_traceback_in_any_command(tmp_path: Path, words:
     assert "open" in told
 
 
-@pytest.mark.parametrize("megabytes", [40, 80, 120])
+@pytest.mark.parametrize("megabytes", [140, 40, 80, 120, 160])
 @pytest.mark.nightly(keep=1)
 def test_too_little_memory_is_said_so(tmp_path: Path, megabytes: int) -> None:
-    """`ulimit -v` ended in an internal error. How much is enough differs from machine to machine."""
+    """`ulimit -v` ended in an internal error, or in OpenBLAS, whose exit status is that of a FAIL. How much is enough
+    differs from machine to machine."""
     told = tried(tmp_path, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
     assert "PASS" in told or "memory ran out" in told
 
@@ -100,7 +102,7 @@ def test_standard_streams_may_be_closed_or_full(tmp_path: Path, redirection: str
 def shell(line: str, *wrapper: str) -> subprocess.CompletedProcess[str]:
     """The line, in which $0 is the command."""
     words = [*wrapper, "sh", "-c", line, COMMAND]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=HANGS_S, check=False)
 
 
 @pytest.mark.parametrize("out", ["/proc/nowhere", "/dev/null", "\udcff", "x" * 300])

@@ -10,6 +10,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.fabric.verbs_library import libraries
+from tests.hangs import HANGS_S
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "hosts/libmrc"
@@ -67,6 +68,6 @@ def run(program: Path, *arguments: str, given: str = "", **environment: str) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANGS_S,
         env=environment,
     )

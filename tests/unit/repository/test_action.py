@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.hangs import HANGS_S
+
 ROOT = Path(__file__).parents[3]
 ACTION: dict[str, Any] = YAML(typ="safe").load((ROOT / "action" / "action.yml").read_text(encoding="utf-8"))
 SMALL = ROOT / "tests/unit/small_virtual.yaml"
@@ -33,7 +35,7 @@ class Job:
         return subprocess.run(
             [sys.executable, str(ROOT / "action" / "run.py"), step],
             cwd=self.folder, env={**os.environ, **given, **files, "RUNNER_TEMP": str(self.folder)},
-            capture_output=True, text=True, check=False, timeout=120,
+            capture_output=True, text=True, check=False, timeout=HANGS_S,
         )  # fmt: skip
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mrc_testbed.testbed.version import checked_out
+from tests.hangs import HANGS_S
 from tests.unit.repository.developer_tools import loaded
 
 pytestmark = pytest.mark.slow
@@ -34,12 +35,14 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     environment = {**os.environ, "MRC_TESTBED_REPOSITORY": URL}
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
-    subprocess.run([*build, "-t", "sdist"], check=True, capture_output=True, cwd=ROOT, env=environment, timeout=60)
+    subprocess.run([*build, "-t", "sdist"], check=True, capture_output=True, cwd=ROOT, env=environment, timeout=HANGS_S)
     (packed,) = folder.glob("*.tar.gz")
     unpacked = tmp_path_factory.mktemp("unpacked")
     shutil.unpack_archive(packed, unpacked)
     (inside,) = unpacked.iterdir()
-    subprocess.run([*build, "-t", "wheel"], check=True, capture_output=True, cwd=inside, env=environment, timeout=60)
+    subprocess.run(
+        [*build, "-t", "wheel"], check=True, capture_output=True, cwd=inside, env=environment, timeout=HANGS_S
+    )
     return folder
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.version import checked_out
+from tests.hangs import HANGS_S
 from tests.workers import made_once, shared_folder
 
 pytestmark = pytest.mark.slow
@@ -43,13 +44,13 @@ class Installed:
         (self.site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet", "--no-compile"]
         offline = ["--no-deps", "--no-index", "--no-build-isolation", "--force-reinstall"]
-        subprocess.run([*pip, *offline, str(ROOT)], check=True, env=ENVIRONMENT, cwd=self.elsewhere, timeout=120)
+        subprocess.run([*pip, *offline, str(ROOT)], check=True, env=ENVIRONMENT, cwd=self.elsewhere, timeout=HANGS_S)
 
     def run(self, command: str, *arguments: str, **environment: str) -> str:
         """What a command of the environment prints, called from a folder that holds nothing."""
         done = subprocess.run(
             [str(self.bin / command), *arguments],
-            capture_output=True, encoding=environment.get("PYTHONIOENCODING", "utf-8"), timeout=60,
+            capture_output=True, encoding=environment.get("PYTHONIOENCODING", "utf-8"), timeout=HANGS_S,
             env={**ENVIRONMENT, **environment}, cwd=self.elsewhere,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

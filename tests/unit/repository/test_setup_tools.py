@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hangs import HANGS_S
+
 ROOT = Path(__file__).resolve().parents[3]
 LISTS = "Could not get lock /var/lib/apt/lists/lock. It is held by process 4711 (apt-get)"
 FRONTEND = "Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"
@@ -41,7 +43,7 @@ def shell(script: str, fakes: Fakes, **environment: str) -> subprocess.Completed
         env={**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "MRC_APT_PAUSE": "0", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_S,
         check=False,
     )
 

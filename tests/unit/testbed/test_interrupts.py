@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel, PlainSerializer
 
 from mrc_testbed.testbed.interrupts import unwrapped
+from tests.hangs import HANGS_S
 
 SWALLOWS = """
 import signal, sys, time
@@ -68,7 +69,9 @@ SMALL = Path(__file__).parents[1] / "small_virtual.yaml"
 
 
 def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
 
 
 @pytest.mark.parametrize(
