@@ -127,7 +127,7 @@ def lack_of(error: BaseException | None) -> str:
         isinstance(error, ImportError) and any(one in str(error) for one in _UNLOADED)
     ):
         return _NO_MEMORY
-    if isinstance(error, SystemError) and any(one in str(error) for one in _UNSET) and _memory_is_limited():
+    if isinstance(error, SystemError) and any(one in str(error) for one in _UNSET) and memory_is_limited():
         return _NO_MEMORY
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return _LACKING["EAGAIN"]
@@ -142,7 +142,7 @@ def end_for(lack: str) -> NoReturn:
         os._exit(_STATUS_OF_A_LACK)
 
 
-def _memory_is_limited() -> bool:
+def memory_is_limited() -> bool:
     """Whether this process has a limit of its address space."""
     try:
         import resource  # a shared library, so it may not load
