@@ -78,8 +78,8 @@ def test_all_kinds_of_plugins_run_and_run_again_from_the_folder_alone(tmp_path: 
         ("my_cc", "now_ns):\n        self.begin()", "now_ns):\n        1 / 0", "my_cc.py:32: ZeroDivisionError"),
         ("random_spray", "        path = self.drawn", "        raise KeyError(7)", "random_spray.py:23: KeyError: 7"),
         ("random_spray", "self.drawn.plane if paths", "7 if paths", "plugin random-spray: "),
-        ("mtu_fault", "        mtu = occ", "        mtu = 1 // 0 + occ", "plugin mtu_fault.py:20: ZeroDivisionError"),
-        ("gather", "def hops(self):", ELSEWHERE, "plugin gather.py:21: ZeroDivisionError"),
+        ("mtu_fault", "        mtu = occ", "        mtu = 1 // 0 + occ", "plugin mtu_fault.py:19: ZeroDivisionError"),
+        ("gather", "def hops(self):", ELSEWHERE, "plugin gather.py:20: ZeroDivisionError"),
     ],
 )
 @pytest.mark.nightly(keep=1)
