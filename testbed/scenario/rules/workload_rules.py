@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrc_testbed.testbed.scenario.model.arrival_models import PoissonEntry
 from mrc_testbed.testbed.scenario.model.workloads import Workload, flow_set, workload_of
 from mrc_testbed.testbed.scenario.rules.flow_rules import broken_flow_rules
 from mrc_testbed.testbed.scenario.rules.job_rules import broken_job_rules, names_of_flows_too
@@ -24,9 +25,18 @@ def broken_workload_rules(file: Readable, plan: Plan) -> list[Mistake]:
         *broken_step_rules(file.steps, plan, file.scenario.world),
         *broken_flow_rules(file.flows, plan, streams=file.scenario.transport.of_kernel),
     ]
+    found = found or [*_nothing_drawn(file, plan.shape)]
     found = found or [*broken_job_rules(file.steps, plan), *_shared_names(file, plan.shape)]
     workload = None if found else sound_workload(file, plan.shape)
     return [*found, *(_amount(workload, plan.shape) if workload else ())]
+
+
+def _nothing_drawn(file: Readable, shape: Shape) -> Iterator[Mistake]:
+    """Random flows where a seed draws none, although some are expected."""
+    for index, entry in file.flows.items():
+        if isinstance(entry, PoissonEntry) and not entry.by_pair(shape, file.scenario.seed):
+            wrong = f"no flow begins with the seed {file.scenario.seed}; write a longer time, or a higher load"
+            yield Mistake(("workload", index, entry.kind, "for"), wrong)
 
 
 def _shared_names(file: Readable, shape: Shape) -> Iterator[Mistake]:

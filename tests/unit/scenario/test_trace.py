@@ -208,6 +208,13 @@ def test_a_mistake_in_random_flows(tmp_path: Path, change: str, message: str) ->
     assert message in found
 
 
+def test_a_seed_without_any_flow_is_told(tmp_path: Path) -> None:
+    """About one flow is expected, so one seed in three has none."""
+    few = ["workload.0.poisson.sizes=websearch", "workload.0.poisson.load=1%", "workload.0.poisson.for=6s"]
+    found = mistake(tmp_path, "seed=8", *few, text=POISSON)
+    assert found == "workload.0.poisson.for: no flow begins with the seed 8; write a longer time, or a higher load"
+
+
 def test_hours_of_flows_are_told_before_they_run(tmp_path: Path) -> None:
     flows = "start_s,src,dst,bytes\n" + "0,h0,h4,1000000000000\n"
     (warning,) = scenario_warnings(loaded(tmp_path, flows=flows))
