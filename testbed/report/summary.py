@@ -75,8 +75,13 @@ def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -
 
 
 def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
-    """`PASS quickstart 28 steps, P100 1.12 s, clean median 912 ms results/...`, with the reason if it is not a pass."""
+    """`PASS quickstart 28 steps, P100 1.12 s, clean median 912 ms results/...`, with the reason if it is not a pass.
+
+    For a `PatientConsole`: no line ends between a number and its unit.
+    """
     from rich.text import Text
+
+    from mrc_testbed.testbed.report.console import unbroken
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
@@ -88,14 +93,17 @@ def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
     if verdict.warnings:
         more = f" (and {len(verdict.warnings) - 1} more)" if len(verdict.warnings) > 1 else ""
         line.append(f"\nwarning: {verdict.warnings[0].name}{more}", style=_WARNING_STYLE)
+    line.plain = unbroken(line.plain)
     return line
 
 
 def _title(record: RunRecord) -> Text:
     from rich.text import Text
 
+    from mrc_testbed.testbed.report.console import unbroken
+
     title = Text(record.scenario.name, style="bold")
-    title.append(f"  seed {record.scenario.seed}  {facts.fabric_line(record)}", style="none")
+    title.append(unbroken(f"  seed {record.scenario.seed}  {facts.fabric_line(record)}"), style="none")
     return title.append(f"\n{record.scenario.about}", style="none") if record.scenario.about else title
 
 

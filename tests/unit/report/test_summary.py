@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.facts import fault_rows
 from mrc_testbed.testbed.report.packet_facts import packet_lines
-from mrc_testbed.testbed.report.summary import render_summary, summary_text
+from mrc_testbed.testbed.report.summary import _title, render_summary, summary_text, verdict_line
 from tests.unit.checks.test_folder import HOSTS, LINK, PLAN, SECOND, RunFolder, fault
 from tests.unit.checks.test_metrics import cold
 
@@ -42,11 +42,25 @@ def test_a_pass_says_what_a_reader_wants_to_know(tmp_path: Path) -> None:
 
 def test_a_number_and_its_unit_are_on_one_line_at_any_width(tmp_path: Path) -> None:
     folder = RunFolder(expect=["recovery.p100 <= 6 rtt"])
-    torn = re.compile(r"\d\n +(?:ms|us|s|T|rtt|%|Mb/s|MB/s|MiB)\b")
+    torn = re.compile(r"\d\n *(?:ms|us|s|T|rtt|%|Mb/s|MB/s|MiB)\b")
     for width in range(80, 121):
         text = shown(folder, tmp_path, width)
         assert not torn.search(text), (width, torn.search(text))
         assert "\ue000" not in text
+
+
+def test_the_first_and_the_last_line_keep_them_together_too(tmp_path: Path) -> None:
+    """They have no cell: they end where the screen does."""
+    folder = RunFolder()
+    verdict = folder.judge(tmp_path)
+    record = load_record(tmp_path)
+    for width in range(20, 100):
+        out = io.StringIO()
+        console = PatientConsole(file=out, width=width, color_system=None, highlight=False)
+        console.print(_title(record), verdict_line(verdict, record), sep="\n")
+        text = out.getvalue()
+        assert not re.search(r"\d\s*\n *(?:ms|s|Mb/s)\b", text), (width, text)
+        assert "clean median 1 s" in " ".join(text.split())
 
 
 def test_a_fail_names_the_check_last(tmp_path: Path) -> None:
