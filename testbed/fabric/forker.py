@@ -53,8 +53,7 @@ class Forker:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # numpy starts no threads of its own, which a fork would lose.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
+                env={**os.environ, **environment},
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )

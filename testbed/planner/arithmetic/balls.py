@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, lgamma, log
 
-import numpy as np
+from mrc_testbed.testbed.arrays import np
 
 PACKETS = 1000
 """Packets of a sprayed flow, each on a link of its own choice: taking turns, as senders do, is more even still."""

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, expm1, inf, log
 
-import numpy as np
-import numpy.typing as npt
-
+from mrc_testbed.testbed.arrays import np, npt
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.planner.arithmetic.recovery import PathRecovery
 from mrc_testbed.testbed.planner.arithmetic.reliability import DAY_S, FailureCase

@@ -37,7 +37,7 @@ ORDER = (
         "testbed.inputs",
         "testbed.consent",
     ),
-    *("testbed.cpus", "testbed.xor", "testbed.calibration"),
+    *("testbed.cpus", "testbed.arrays", "testbed.xor", "testbed.calibration"),
     *(
         "testbed.planner.arithmetic",
         "testbed.wireview",
@@ -463,8 +463,8 @@ def test_the_language_of_expectations_knows_names_of_hosts_and_nothing_else() ->
 
 
 def test_the_planner_is_arithmetic() -> None:
-    """No machine and no run: names and shapes at most, and the errors that a user meets."""
-    rooms = ("testbed.planner.arithmetic", "testbed.errors", "topos")
+    """No machine and no run: names and shapes at most, arrays, and the errors that a user meets."""
+    rooms = ("testbed.planner.arithmetic", "testbed.errors", "testbed.arrays", "topos")
     assert not breaches(
         "testbed/planner/arithmetic",
         lambda name: top(name) in MACHINE or (top(name) in ROOMS and not any(within(name, room) for room in rooms)),
