@@ -15,7 +15,7 @@ from mrc_testbed.testbed.inputs import input_text
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
 
 DRAFT, REVISION = "draft-calabria-bmwg-ai-fabric-training-bench", "04"
-"""The newest revision that was read: 2 August 2026, github.com/fcalabri/bmwg-ai-fabric-training-bench."""
+"""The newest revision that was read: August 2026, github.com/fcalabri/bmwg-ai-fabric-training-bench."""
 SUITE = Path(__file__).with_name("suite")
 """The shipped tests."""
 
