@@ -114,7 +114,7 @@ def words_in(value: object) -> Iterator[str]:
 @pytest.mark.nightly
 def test_every_key_and_kind_occurs_in_what_is_drawn(drawn: list[dict[str, Any]]) -> None:
     wanted = {key for models in SECTIONS.values() for key in keys_of(models)} | {*WorkloadItem.kinds(), *KINDS}
-    lacking = wanted - {"plugins", "programs", "connections", "use"}
+    lacking = wanted - {"plugins", "programs", "command", "connections", "use"}
     for data in itertools.chain(drawn, more()):
         lacking -= set(words_in(data))
         if not lacking:
