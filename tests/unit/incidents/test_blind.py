@@ -136,6 +136,7 @@ def nearest(found: Sequence[tuple[tuple[float, ...], str]]) -> int:
     return right
 
 
+@pytest.mark.timeout(1200)  # 60 runs, which took more than the usual 300 s beside other work
 @pytest.mark.nightly
 def test_a_classifier_of_names_sizes_and_order_stays_at_chance(tmp_path: Path) -> None:
     cases = [observed(tmp_path, seed) for seed in range(60)]
