@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from math import ceil
 from pathlib import Path
@@ -19,22 +20,21 @@ from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.arrival_load import PACKET_NS
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
+from mrc_testbed.testbed.transports.registry import named
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
 from mrc_testbed.topos.shape import Shape
 
-TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
-    "mrc": {"transport": "mrc"},
-    "roce-1": {"transport": "roce", "qps": 1},
-    "roce-16": {"transport": "roce", "qps": 16},
-    "tcp": {"transport": "tcp"},
-}
-"""What is compared, as variants of the scenario of each test."""
-OF_KERNEL = ("tcp",)
-"""Virtual time has none of it."""
 CELL_S = 1.5
 """CPU time of a cell beside its packets: its process, warm-up, verdict and figures."""
 _SLOWER = 2
 """How much longer a packet takes without machine code."""
+
+
+@cache
+def compared() -> Mapping[str, Mapping[str, Any]]:
+    """What is compared, as variants of the scenario of each test: the shipped set of baselines."""
+    return variant_set(str(shipped_sets()["baselines"])).changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,23 @@ class BenchRequest:
         """What the test is run with in this world, by name; empty if it is not run."""
         if test.virtual_only and self.world is WorldKind.KERNEL:
             return {}
-        named = {name: dict(TRANSPORTS[name]) for name in self.transports if not self.why_not(test, name)}
-        asked = {TRANSPORTS[name]["transport"] for name in self.transports}
-        return named | {name: own for name, own in test.also.items() if own["transport"] in asked}
+        own = {name: dict(compared()[name]) for name in self.transports if not self.why_not(test, name)}
+        asked = {compared()[name]["transport"] for name in self.transports}
+        return own | {name: more for name, more in test.also.items() if more["transport"] in asked}
 
     def why_not(self, test: BenchTest, transport: str) -> str:
         """Why a transport that is asked for is not run; else empty."""
         if test.transports and transport not in test.transports:
             return "the test makes no sense for it"
-        return "virtual time has no TCP" if self.world is WorldKind.VIRTUAL and transport in OF_KERNEL else ""
+        without_kernel = self.world is WorldKind.VIRTUAL and named(compared()[transport]["transport"]).of_kernel
+        return f"virtual time has no {transport}, which a kernel makes" if without_kernel else ""
 
 
 def transports_named(asked: str) -> tuple[str, ...]:
     """Of `mrc,tcp`; empty: all. Raises UsageError for one that is not there."""
-    words = [word.strip() for word in asked.split(",")] if asked else list(TRANSPORTS)
-    if unknown := next((word for word in words if word not in TRANSPORTS), None):
-        raise UsageError(f"--transports {asked}: {unknown!r} is none of {', '.join(TRANSPORTS)}")
+    words = [word.strip() for word in asked.split(",")] if asked else list(compared())
+    if unknown := next((word for word in words if word not in compared()), None):
+        raise UsageError(f"--transports {asked}: {unknown!r} is none of {', '.join(compared())}")
     return tuple(dict.fromkeys(words))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.bench.catalogue import BenchSize, BenchTest, TestStatus, load_tests, sections_named
-from mrc_testbed.testbed.bench.cells import TRANSPORTS, BenchRequest, beyond_budget, transports_named
+from mrc_testbed.testbed.bench.cells import BenchRequest, beyond_budget, compared, transports_named
 from mrc_testbed.testbed.bench.measures import FORMULAS
 from mrc_testbed.testbed.bench.running import planned_cases
 from mrc_testbed.testbed.errors import UsageError
@@ -20,7 +20,7 @@ TESTS = load_tests()
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.ref)
 def test_what_a_shipped_test_names_exists(test: BenchTest) -> None:
-    assert set(test.transports) <= set(TRANSPORTS)
+    assert set(test.transports) <= set(compared())
     for kpi in test.kpis:
         assert parse_figure(kpi.figure) if kpi.figure else kpi.formula in FORMULAS
         for size in test.sizes.values():
@@ -28,9 +28,9 @@ def test_what_a_shipped_test_names_exists(test: BenchTest) -> None:
     assert (test.status is TestStatus.ADAPTED) == bool(test.deviations)
 
 
-@pytest.mark.parametrize("size", [BenchSize.SMALL, pytest.param(BenchSize.DRAFT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [BenchSize.SMALL, pytest.param(BenchSize.DRAFT, marks=pytest.mark.nightly)])
 def test_the_scenario_of_each_shipped_test_is_sound(size: BenchSize) -> None:
-    cases = planned_cases(BenchRequest(TESTS, tuple(TRANSPORTS), size))
+    cases = planned_cases(BenchRequest(TESTS, tuple(compared()), size))
     assert set(cases) == {test.ref for test in TESTS if test.is_run}
     assert all(cases.values())
     assert not {str(case.settings[0]) for own in cases.values() for case in own} & {"tcp"}

@@ -32,16 +32,19 @@ LONGEST_S = 65
 def test_all_files_of_the_folder_are_shipped() -> None:
     assert FOLDER == ROOT / "scenarios"
     lessons = {path.parent for path in FOLDER.rglob(CHECK_FILE)}
-    given = {path for one in shipped() for path in files_of_programs(one.path)}
+    given = {path for one in shipped() for path in files_beside(one.path)}
     files = [path for path in FOLDER.rglob("*") if path.is_file() and path.parent not in lessons and path not in given]
     assert sorted([SCHEMA_FILE, *(one.path for one in shipped())]) == sorted(files), "nothing else lies there"
     groups = {"", "chaos", "hunts", "lessons", "multiplane", "paper", "programs", "stories"}
     assert groups <= {one.group for one in shipped()}
 
 
-def files_of_programs(path: Path) -> set[Path]:
-    """What a scenario gives to its programs."""
-    return {path.parent / name for job in load_scenario(path).job.programs for name in job.entry.files}
+def files_beside(path: Path) -> set[Path]:
+    """What a scenario names of the files in its folder: programs, and data of its workload."""
+    text = path.read_text(encoding="utf-8")
+    beside = (each for each in path.parent.iterdir() if each.suffix not in {".yaml", ".md"})
+    named = {each for each in beside if each.is_file() and f"file: {each.name}" in text}
+    return named | {path.parent / name for job in load_scenario(path).job.programs for name in job.entry.files}
 
 
 @pytest.mark.parametrize("name", NAMES)
