@@ -9,7 +9,7 @@ from mrc_testbed.testbed.interop.capture_judges import CHECKS, is_whole
 from mrc_testbed.testbed.interop.captured import Captured, read_captures
 from mrc_testbed.testbed.interop.entries import ListedCapture
 from mrc_testbed.testbed.interop.evidence import Complaints
-from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
+from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult, judge_each
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep
 
 _MOST_REASONS = 3
@@ -24,12 +24,8 @@ def capture_row(
 ) -> Row:
     """Judge all steps; each is told when it is over. Raises UsageError for a file that is no capture."""
     captured = read_captures(entry.files, entry.host)
-    results = []
-    for step in steps:
-        result = _result(step, captured, entry)
-        told(result)
-        results.append(result)
-    return Row(entry, "", tuple(results), captured.notes())
+    results = judge_each(steps, lambda step: _result(step, captured, entry), told)
+    return Row(entry, "", results, captured.notes())
 
 
 def _result(step: ContractStep, captured: Captured, entry: ListedCapture) -> StepResult:

@@ -23,7 +23,7 @@ from mrc_testbed.testbed.interop.channel import judge_channel
 from mrc_testbed.testbed.interop.entries import ListedProgram
 from mrc_testbed.testbed.interop.evidence import Complaints
 from mrc_testbed.testbed.interop.program import ContractFailure, Unsupported
-from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
+from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult, judge_each
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep, StepRun
 from mrc_testbed.testbed.interop.world import SUBJECT_HOST
 from mrc_testbed.testbed.report.console import PatientConsole
@@ -57,13 +57,9 @@ class ChannelJudging:
 
     def row(self, told: Callable[[StepResult], None], steps: tuple[ContractStep, ...] = STEPS) -> Row:
         """Judge all steps; each is told when it is over."""
-        results = []
-        for step in steps:
-            result = self.step(step)
-            told(result)
-            results.append(result)
+        results = judge_each(steps, self.step, told)
         notes = ("its lateness is unknown, so the verdict of each of its runs is inconclusive",)
-        return Row(self._entry, self._says, tuple(results), notes)
+        return Row(self._entry, self._says, results, notes)
 
     def step(self, step: ContractStep) -> StepResult:
         """Judge one. Where the machine lacks something, or was too late, it is n/a."""

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.interop.evidence import StepEvidence
 from mrc_testbed.testbed.interop.lines import judge_lines
 from mrc_testbed.testbed.interop.network import SUBJECTS, JudgedProgram
 from mrc_testbed.testbed.interop.program import ANSWER_S, ContractFailure, ContractProgram, Unsupported
-from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
+from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult, judge_each
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep, StepRun
 from mrc_testbed.testbed.interop.world import InteropWorld
 from mrc_testbed.testbed.report.console import PatientConsole
@@ -40,12 +40,8 @@ class Judging:
 
     def row(self, told: Callable[[StepResult], None], steps: tuple[ContractStep, ...] = STEPS) -> Row:
         """Judge all steps; each is told when it is over."""
-        results = []
-        for step in steps:
-            result = self.step(step)
-            told(result)
-            results.append(result)
-        return Row(self._entry, self._says, tuple(results))
+        results = judge_each(steps, self.step, told)
+        return Row(self._entry, self._says, results)
 
     def step(self, step: ContractStep) -> StepResult:
         """Judge one. Raises TestbedError for what is no fault of the program."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,3 +42,15 @@ class Row:
     def failed(self) -> bool:
         """Some step failed."""
         return any(result.mark is StepMark.FAIL for result in self.results)
+
+
+def judge_each(
+    steps: Iterable[ContractStep], judge: Callable[[ContractStep], StepResult], told: Callable[[StepResult], None]
+) -> tuple[StepResult, ...]:
+    """Judge all steps; each is told when it is over."""
+    results = []
+    for step in steps:
+        result = judge(step)
+        told(result)
+        results.append(result)
+    return tuple(results)

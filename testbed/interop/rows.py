@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from mrc_testbed.testbed.interop.by_capture import capture_row
@@ -10,7 +11,7 @@ from mrc_testbed.testbed.interop.by_channel import ChannelJudging
 from mrc_testbed.testbed.interop.entries import Listed, ListedCapture, ListedImage, ListedProgram, RowForm
 from mrc_testbed.testbed.interop.images import ImageProgram, engine
 from mrc_testbed.testbed.interop.judging import Judging
-from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult
+from mrc_testbed.testbed.interop.results import Row, StepMark, StepResult, judge_each
 from mrc_testbed.testbed.interop.steps import STEPS, ContractStep
 
 
@@ -47,7 +48,5 @@ def _image_row(
     lacks = runs.lacks_image(entry.image)
     if not lacks:
         return Judging(ImageProgram(entry, runs), place).row(told, steps)
-    results = tuple(StepResult(step, StepMark.NOT_APPLICABLE, (lacks,)) for step in steps)
-    for result in results:
-        told(result)
-    return Row(entry, "", results)
+    lacking = partial(StepResult, mark=StepMark.NOT_APPLICABLE, reasons=(lacks,))
+    return Row(entry, "", judge_each(steps, lacking, told))
