@@ -62,7 +62,7 @@ def _convert(path: Path, record: RunRecord) -> CaptureFile:
     full = any(mark.kind is FrameKind.FULL for mark in raw.marks)
     commented = sum(map(len, annotations.at.values()))
     size = target.stat().st_size
-    return CaptureFile(target.name, link.name, len(times_ns), size, raw.lost, full, commented, raw.damage)
+    return CaptureFile(target.name, link.name, len(times_ns), size, raw.lost, full, commented, raw.damage, raw.late_ns)
 
 
 def _split(events: Sequence[LinkEvent], marks: Sequence[Mark]) -> tuple[list[LinkEvent], list[LinkEvent]]:

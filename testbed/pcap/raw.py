@@ -38,6 +38,8 @@ class FrameKind(IntEnum):
     """Capturing stops until the next BEGIN."""
     FULL = 4
     """Capturing ends: the file has its maximum size."""
+    DUE = 5
+    """When the window is to begin whose BEGIN follows: before that, or late."""
 
 
 _KINDS = frozenset(map(int, FrameKind))
@@ -89,8 +91,9 @@ def frame_header(kind: FrameKind, size: int, lost: int, clocks: tuple[int, int])
 class RawCapture:
     """An iterable file, any number of times.
 
-    Afterwards `damage` says what was wrong with it, `marks` has its marks, and `lost` is how many packets the kernel
-    lost. Raises ValueError without a first line; OSError.
+    Afterwards `damage` says what was wrong with it, `marks` has the begins and ends of its windows, `lost` is how many
+    packets the kernel lost, and `late_ns` how late the latest window began, 0 if none. Packets from before a window
+    that listened early are left out. Raises ValueError without a first line; OSError.
     """
 
     path: Path
@@ -98,6 +101,10 @@ class RawCapture:
     damage: str = field(default="", init=False)
     marks: list[Mark] = field(default_factory=list, init=False)
     lost: int = field(default=0, init=False)
+    late_ns: int = field(default=0, init=False)
+    _due_ns: int | None = field(default=None, init=False)
+    _since_ns: int | None = field(default=None, init=False)
+    """Earlier packets are of no window; None: none is."""
 
     def __post_init__(self) -> None:
         with open_plain(self.path, MOST_CAPTURE_BYTES) as file:
@@ -109,7 +116,8 @@ class RawCapture:
             raise ValueError(f"{self.path}: not a ring capture") from None
 
     def __iter__(self) -> Iterator[Seen]:
-        self.damage, self.lost = "", 0
+        self.damage, self.lost, self.late_ns = "", 0, 0
+        self._due_ns = self._since_ns = None
         self.marks.clear()
         with open_plain(self.path, MOST_CAPTURE_BYTES) as file:
             file.seek(self._begin)
@@ -130,7 +138,7 @@ class RawCapture:
                 return
             self.lost += lost
             if kind != FrameKind.BLOCK:
-                self.marks.append(Mark(FrameKind(kind), monotonic_ns))
+                self._take(FrameKind(kind), monotonic_ns)
                 continue
             if size > _MOST_BLOCK_BYTES:
                 self.damage = f"it holds a block of {size} bytes"
@@ -138,10 +146,24 @@ class RawCapture:
             block = memoryview(file.read(size))
             try:
                 for packet in packets_of(block):
-                    yield Seen(packet.wall_ns - (wall_ns - monotonic_ns), lost, packet)
-                    lost = 0
+                    t_ns = packet.wall_ns - (wall_ns - monotonic_ns)
+                    if self._since_ns is None or t_ns >= self._since_ns:
+                        yield Seen(t_ns, lost, packet)
+                        lost = 0
             except RingDamage as damage:
                 self.damage = str(damage)
                 return
             if len(block) < size:
                 self.damage = "it ends within a block"
+
+    def _take(self, kind: FrameKind, t_ns: int) -> None:
+        """A mark: a window that listens early begins when it is to begin."""
+        if kind is FrameKind.DUE:
+            self._due_ns = t_ns
+            return
+        if kind is FrameKind.BEGIN and self._due_ns is not None:
+            self.late_ns = max(self.late_ns, t_ns - self._due_ns)
+            if t_ns < self._due_ns:
+                self._since_ns = t_ns = self._due_ns
+            self._due_ns = None
+        self.marks.append(Mark(kind, t_ns))

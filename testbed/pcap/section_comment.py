@@ -7,6 +7,7 @@ from itertools import chain
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.pcap.annotate import Annotations, moment
+from mrc_testbed.testbed.pcap.index import late_words
 from mrc_testbed.testbed.pcap.link_events import LinkEvent
 from mrc_testbed.testbed.pcap.raw import FrameKind, Mark, RawCapture
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -65,6 +66,8 @@ def _spans(marks: Sequence[Mark], start_ns: int, speed: int) -> Iterator[str]:
 
 def _lacking(raw: RawCapture) -> str:
     told = [f"{raw.lost} more were LOST by the capture"] if raw.lost else ["none lost by the capture"]
+    if late := late_words(raw.late_ns):
+        told.append(f"a window {late}")
     if any(mark.kind is FrameKind.FULL for mark in raw.marks):
         told.append(f"ENDED EARLY: {format_size(raw.about.most_bytes)} were written, as `most` allows")
     if raw.damage:

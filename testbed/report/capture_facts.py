@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mrc_testbed.testbed.pcap.budget import most_written
-from mrc_testbed.testbed.pcap.index import FOLDER, CaptureFile, read_index
+from mrc_testbed.testbed.pcap.index import FOLDER, CaptureFile, late_words, read_index
 from mrc_testbed.testbed.report.random_targets import MAX_NAMES_SHOWN
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import CaptureWindow
@@ -21,14 +21,17 @@ def capture_line(folder: Path) -> str:
     lost = sum(each.lost for each in files)
     parts = [f"{len(files)} file{'s' * (len(files) > 1)} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
     parts.append(f"{lost} LOST by the capture" if lost else "none lost")
-    parts += [text for each in files if (text := _lacking(each))]
+    parts += [f"{each.link} {text}" for each in files for text in _lacking(each)]
     return ", ".join(parts)
 
 
-def _lacking(file: CaptureFile) -> str:
+def _lacking(file: CaptureFile) -> Iterator[str]:
+    if late := late_words(file.late_ns):
+        yield late
     if file.damage:
-        return f"{file.link} cut off"
-    return f"{file.link} ended at its size (`most`)" if file.full else ""
+        yield "cut off"
+    elif file.full:
+        yield "ended at its size (`most`)"
 
 
 def capture_lines(scenario: Scenario) -> Iterator[str]:

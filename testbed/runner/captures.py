@@ -7,6 +7,7 @@ to pcapng.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import IO, Protocol
 
 from mrc_testbed.testbed.pcap.index import FOLDER
@@ -56,7 +57,8 @@ class Taps(Protocol):
 
 
 class Captures:
-    """All taps of a run, created before the measured part; `schedule` sets their windows."""
+    """All taps of a run, created before the measured part; `schedule` sets their windows, before the hosts are told
+    when to begin."""
 
     def __init__(self, wanted: Iterable[LinkCapture], taps: Taps, loop: Loop, recorder: Recorder) -> None:
         """Raises FabricError, RunError."""
@@ -65,10 +67,15 @@ class Captures:
         self._links = [_LinkTap(each, taps, recorder) for each in wanted]
 
     def schedule(self, start_ns: int) -> None:
-        """Set the windows, relative to the start of the workload."""
+        """Set the windows, relative to the start of the workload, which is still to come. Those from the start on begin
+        now: by a timer they would begin late where the machine is. Raises FabricError, RunError."""
         for tap in self._links:
             for window in tap.wanted.windows:
-                self._loop.at(start_ns + window.begin_ns, tap.begin)
+                begin_ns = start_ns + window.begin_ns
+                if window.begin_ns == 0:
+                    tap.begin(begin_ns)
+                else:
+                    self._loop.at(begin_ns, partial(tap.begin, begin_ns))
                 self._loop.at(start_ns + window.end_ns, tap.end)
 
     def finish(self) -> None:
@@ -96,10 +103,14 @@ class _LinkTap:
         self._written = 0
         self._write(head(About(wanted.link, port.node, port.name, wanted.snap_bytes, wanted.most_bytes)))
 
-    def begin(self) -> None:
-        """Begin a window: packets are taken from now on."""
+    def begin(self, due_ns: int) -> None:
+        """Begin a window: packets are taken from now on. It is to begin at `due_ns`: the file says if that is not
+        now."""
         if not self._full:
             self._tap.listen()
+            now_ns, wall_ns = self._taps.clocks()
+            if now_ns != due_ns:
+                self._write(frame_header(FrameKind.DUE, 0, 0, (due_ns, wall_ns - (now_ns - due_ns))))
             self._mark(FrameKind.BEGIN)
             self._listens = True
 

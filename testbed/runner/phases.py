@@ -175,8 +175,6 @@ class Phases:
         """Runs the workload. A failure is a result too: the fidelity figures are still collected."""
         try:
             with self._phase("run"):
-                if self._captures:
-                    self._captures.schedule(start_ns)
                 self._measurement.run(start_ns)
         except WorkloadError as error:
             return error
@@ -263,6 +261,8 @@ class Phases:
         self._programs.prepare(self._world)
         self._measurement.watch_machine(self._world.watch_machine())
         start_ns = self._loop.now_ns() + self.plan.shape.least_ns(_START_AFTER_NS)
+        if self._captures:
+            self._captures.schedule(start_ns)
         self._endpoints.start(start_ns, self._environment.get("base_rtt_ns"))
         self._programs.start_at(start_ns)
         if self._loop.now_ns() > start_ns:

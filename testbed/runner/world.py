@@ -53,7 +53,8 @@ class CaptureSet(Protocol):
     """All captures of a run."""
 
     def schedule(self, start_ns: int) -> None:
-        """Set their windows, relative to the start of the workload."""
+        """Set their windows, relative to the start of the workload, which is still to come. Raises FabricError,
+        RunError."""
 
     def finish(self) -> None:
         """Stop and write what is left. Raises RunError."""

@@ -139,6 +139,29 @@ def test_a_capture_that_reached_its_size_says_so(tmp_path: Path) -> None:
     assert "3.5010 s: fault cut begins" in CaptureReader(path).comment
 
 
+@pytest.mark.parametrize(("late_s", "words"), [(0.094, "began 94 ms late"), (0.001, "began 1 ms late"), (0.0009, "")])
+def test_a_window_that_began_late_is_told_and_a_timer_is_none(tmp_path: Path, late_s: float, words: str) -> None:
+    content = RingFile(ABOUT).mark(FrameKind.DUE, at(1)).mark(FrameKind.BEGIN, at(1 + late_s))
+    content.mark(FrameKind.END, at(2)).mark(FrameKind.DUE, at(3)).mark(FrameKind.BEGIN, at(3.0001)).mark(
+        FrameKind.END, at(4)
+    )
+    path = captured(tmp_path, content)
+    (file,) = read_index(tmp_path)
+    assert file.late_ns == at(1 + late_s) - at(1)
+    story, line = CaptureReader(path).comment, capture_line(tmp_path)
+    assert "Captured: 1.1 to 2.0 s, 3.0 to 4.0 s." in story or late_s < 0.05
+    assert "late" not in story + line if not words else f"a window {words}." in story and f"{LINK} {words}" in line
+
+
+def test_a_window_that_listens_before_the_start_has_nothing_from_before_it(tmp_path: Path) -> None:
+    content = RingFile(ABOUT).mark(FrameKind.DUE, at(0)).mark(FrameKind.BEGIN, at(-0.2))
+    content.packets([passing(-0.1), passing(0), passing(0.1)]).mark(FrameKind.END, at(5))
+    path = captured(tmp_path, content)
+    assert "Captured: 0.0 to 5.0 s." in CaptureReader(path).comment
+    assert [each.time_ns for each in CaptureReader(path)] == [at(0) + WALL_AHEAD_NS, at(0.1) + WALL_AHEAD_NS]
+    assert read_index(tmp_path)[0].late_ns == 0
+
+
 def test_a_file_without_a_packet_tells_its_story_in_the_preface(tmp_path: Path) -> None:
     path = captured(tmp_path, RingFile(ABOUT).mark(FrameKind.BEGIN, at(3)).mark(FrameKind.END, at(5)))
     assert list(CaptureReader(path)) == []

@@ -65,13 +65,19 @@ class FakeTaps:
 class Stage:
     """Captures of one link on a loop whose clock moves only when somebody waits."""
 
-    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        most_bytes: int = 1 << 20,
+        windows: tuple[CaptureWindow, ...] = WINDOWS,
+    ) -> None:
         self.clock = FakeClock().install(monkeypatch)
         monkeypatch.setattr("time.time_ns", lambda: self.clock.now_ns + WALL_AHEAD_NS)
         self.tap = FakeTap(self.clock)
         self.recorder = Recorder(create_folder(tmp_path, "small"))
         self.loop = RealTimeLoop()
-        wanted = LinkCapture(LINK, 160, most_bytes, WINDOWS)
+        wanted = LinkCapture(LINK, 160, most_bytes, windows)
         self.captures = Captures([wanted], cast(Taps, FakeTaps(self.tap)), self.loop, self.recorder)
         self.start_ns = self.clock.now_ns
 
@@ -103,6 +109,29 @@ def test_a_tap_listens_in_its_windows_and_the_file_says_when(stage: Stage) -> No
     marks = [(mark.kind, (mark.t_ns - stage.start_ns) // S) for mark in raw.marks]
     assert marks == [(FrameKind.BEGIN, 1), (FrameKind.END, 2), (FrameKind.BEGIN, 3), (FrameKind.END, 4)]
     assert (raw.about.link, raw.about.port, raw.about.snap_bytes) == (LINK, "up1", 160)
+
+
+def test_a_window_from_the_start_on_begins_at_once_and_without_a_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(tmp_path, monkeypatch, windows=(CaptureWindow(0, 2 * S),))
+    stage.captures.schedule(stage.start_ns + S)
+    assert stage.tap.done == [("listen", stage.start_ns)], "a second before the workload begins"
+    stage.until(5)
+    assert stage.tap.done[1:] == [("mute", stage.start_ns + 3 * S)]
+    _, raw = stage.read()
+    assert raw.late_ns == 0
+
+
+def test_the_file_says_how_late_the_latest_window_began(stage: Stage) -> None:
+    stage.captures.schedule(stage.start_ns)
+    stage.until(0.5)
+    stage.clock.now_ns = stage.start_ns + S + 94_000_000
+    stage.until(5)
+    _, raw = stage.read()
+    assert raw.late_ns == 94_000_000
+    assert [mark.kind for mark in raw.marks] == [FrameKind.BEGIN, FrameKind.END] * 2
+    assert raw.marks[0].t_ns == stage.start_ns + S + 94_000_000
 
 
 def test_a_capture_that_begins_with_a_fault_listens_before_it(stage: Stage) -> None:
@@ -155,7 +184,7 @@ def test_a_full_disk_ends_the_run_in_words(stage: Stage) -> None:
     with open("/dev/full", "wb", buffering=0) as full:
         stage.captures._links[0]._file = full
         with pytest.raises(RunError, match="No space left on device"):
-            stage.captures._links[0].begin()
+            stage.captures._links[0].begin(stage.start_ns)
 
 
 def test_both_clocks_are_of_one_moment() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.pcap.index import CaptureFile, read_index
+from mrc_testbed.testbed.runner.endpoints import Endpoints
 from mrc_testbed.testbed.scenario import load_scenario
+from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.wireview.capture import CaptureReader
 from mrc_testbed.testbed.wireview.frame import Frame, unwrap
 from mrc_testbed.testbed.wireview.packet import Packet, parse
@@ -105,6 +108,22 @@ def test_a_capture_ends_at_its_size(tmp_path: Path, folder: Path) -> None:
     assert [each.frame for each in reader(ended, PORT)] == [
         each.frame for each, _ in zip(reader(folder, PORT), range(small.packets), strict=False)
     ]
+
+
+def test_it_listens_before_hosts_are_told_when_to_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    for owner, name in ((VirtualTap, "listen"), (Endpoints, "start")):
+        monkeypatch.setattr(owner, name, _noted(getattr(owner, name), name, order))
+    run(tmp_path)
+    assert order == ["listen", "start", "listen"], "the port from the start on, the link around its cut"
+
+
+def _noted(method: Callable[..., None], name: str, order: list[str]) -> Callable[..., None]:
+    def noted(*arguments: object) -> None:
+        order.append(name)
+        method(*arguments)
+
+    return noted
 
 
 def test_the_same_run_has_the_same_files(tmp_path: Path, folder: Path) -> None:
