@@ -10,11 +10,12 @@ import json
 import socket
 from typing import Any
 
+from mrc_testbed.hosts.json_lines import as_line
+
 _RECEIVE_BYTES = 1 << 16
 _FINISH_SECONDS = 1.0
 FORK_MESSAGE_BYTES = 4096
 """Longest request to the process that forks daemons, and longest answer (hosts/forker.py)."""
-_to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 Fields = dict[str, Any]
 
@@ -58,7 +59,7 @@ class ControlChannel:
 
     def send(self, fields: Fields) -> None:
         """Send one line, now or at a later `flush`."""
-        self._unsent += _to_json(fields).encode() + b"\n"
+        self._unsent += as_line(fields).encode() + b"\n"
         self.flush()
 
     def flush(self) -> None:

@@ -76,7 +76,7 @@ class Network:
         return 0
 
     def counters(self) -> dict[str, int]:
-        """Those of the endpoint and of its sockets, flat."""
+        """Those of the endpoint and of its sockets, flat; a table that is the caller's own."""
         return self.endpoint.counters()
 
 
@@ -107,16 +107,16 @@ class DatagramNetwork(Network):
 
     def counters(self) -> dict[str, int]:
         """Those of the endpoint and of its sockets, flat."""
-        return {
-            **self.endpoint.counters(),
-            **{f"send_lost_{name}": count for name, count in self.tx.lost.items()},
-            "packets_out": self.packets_out,
-            "packets_in": self.packets_in,
-            "packets_late": self.packets_late,
-            "unknown_source": self.rx.unknown_sources,
-            "unknown_port": self.rx.unknown_ports,
-            "receive_buffer_drops": self.rx.buffer_drops(),
-        }
+        counted = self.endpoint.counters()
+        for name, count in self.tx.lost.items():
+            counted[f"send_lost_{name}"] = count
+        counted["packets_out"] = self.packets_out
+        counted["packets_in"] = self.packets_in
+        counted["packets_late"] = self.packets_late
+        counted["unknown_source"] = self.rx.unknown_sources
+        counted["unknown_port"] = self.rx.unknown_ports
+        counted["receive_buffer_drops"] = self.rx.buffer_drops()
+        return counted
 
 
 @dataclass(slots=True, kw_only=True)

@@ -58,8 +58,8 @@ class Streams:
         report_ns = begin_ns
         while not stream.done:
             stream.complete(self._state.now_ns, self._state.outstanding(qp))
-            for write in stream.writes(self._state.now_ns):
-                self._state.post(qp, *write)
+            for data, remote_offset, immediate in stream.writes(self._state.now_ns):
+                self._state.post(qp, data, remote_offset, immediate)
             if stream.completed and (stream.done or self._state.now_ns >= report_ns):
                 report_ns = self._state.now_ns + self._state.grain_ns
                 self._state.reports.append(CompletedReport(qp, stream.completed))
@@ -75,8 +75,8 @@ class Streams:
         peer, report_ns = self._state.transport.peer(qps[0]), self._state.start_ns
         while not stream.done:
             stream.complete(self._state.now_ns, self._state.outstanding)
-            for write in stream.writes(self._state.now_ns):
-                self._state.post(*write)
+            for qp, data, remote_offset, immediate in stream.writes(self._state.now_ns):
+                self._state.post(qp, data, remote_offset, immediate)
             if stream.completed and (stream.done or self._state.now_ns >= report_ns):
                 report_ns = self._state.now_ns + self._state.grain_ns
                 self._state.reports.append(FlowsReport(peer, stream.completed))

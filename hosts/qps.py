@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +156,7 @@ class QpTransport:
         target = self._qps[qp]
         if target.remote_address is None:
             raise ProgramError(f"QP {qp} is not connected")
-        # A QP in ERROR takes nothing more, and its `qp_error` was reported: the program waits, the runner decides.
-        with contextlib.suppress(QpStateError):
+        try:
             self._endpoint.post_write(target.qpn, data, target.remote_address + remote_offset, self._wr_id, immediate)
+        except QpStateError:  # its `qp_error` was reported: the program waits, the runner decides
+            return

@@ -208,13 +208,15 @@ class Session:
         }
 
     def _counters(self) -> Fields:
-        carried = self.gateway.counters() if self.gateway is not None else {}
-        if self.verbs is not None:
-            carried |= self.verbs.counters()
         counted: Fields = self._configured().counters()
         if self.agent is not None:
             counted = self.agent.counters(counted)
-        return {**counted, **carried, "cpu_ns": self._cpu_ns()}
+        if self.gateway is not None:
+            counted |= self.gateway.counters()
+        if self.verbs is not None:
+            counted |= self.verbs.counters()
+        counted["cpu_ns"] = self._cpu_ns()
+        return counted
 
     # Commands: each returns the fields of its answer, or raises without having changed anything
 

@@ -17,10 +17,8 @@ import os
 import socket
 import struct
 import time
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Final
 
 from mrc_testbed.hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
@@ -247,29 +245,32 @@ class Lateness:
     def clear(self) -> None:
         """Begin again."""
         self._counts = [0] * (64 << _FRACTION_BITS)
-        self._most_ns = 0
+        self._wakeups = self._most_ns = 0
 
     def add(self, late_ns: int) -> None:
         """Count one wake-up."""
         shift = max(late_ns.bit_length() - 1 - _FRACTION_BITS, 0)
         self._counts[(shift << _FRACTION_BITS) + (late_ns >> shift)] += 1
+        self._wakeups += 1
         if late_ns > self._most_ns:
             self._most_ns = late_ns
 
     def summary(self) -> dict[str, int]:
         """Number of wake-ups, median and 99th percentile (upper bounds of their bins) and exact maximum."""
-        seen = list(accumulate(self._counts))
         return {
-            "wakeups": seen[-1],
-            "p50_ns": self._percentile(50, seen),
-            "p99_ns": self._percentile(99, seen),
+            "wakeups": self._wakeups,
+            "p50_ns": self._percentile(50),
+            "p99_ns": self._percentile(99),
             "max_ns": self._most_ns,
         }
 
-    def _percentile(self, percent: int, seen: list[int]) -> int:
-        """`seen`: the number of wake-ups up to and with each bin."""
-        position = bisect_left(seen, max(seen[-1] * percent / 100, 1))
-        return min(_upper_bound(position), self._most_ns) if seen[-1] else 0
+    def _percentile(self, percent: int) -> int:
+        left = -(-self._wakeups * percent // 100)
+        for position, count in enumerate(self._counts):
+            left -= count
+            if count and left <= 0:
+                return min(_upper_bound(position), self._most_ns)
+        return 0
 
 
 def _upper_bound(position: int) -> int:

@@ -14,6 +14,8 @@ from mrc_testbed.hosts.common.transitions import step
 class EvState(Enum):
     """May this path carry data? GOOD ones do; one in SKIP only when its plane has no GOOD one."""
 
+    __hash__ = object.__hash__  # that of Enum is a call of Python, and the table is asked for many packets
+
     GOOD = "GOOD"
     SKIP = "SKIP"
     """Congested: passed over for about one rotation; see hosts/mrc/evselect for how long exactly."""
@@ -25,6 +27,8 @@ class EvState(Enum):
 
 class EvInput(Enum):
     """What can happen to an EV."""
+
+    __hash__ = object.__hash__
 
     LOSS = "loss"
     """One packet lost without a trim notice is enough (P1 section 2.1)."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Unpack
 
+from mrc_testbed.hosts.json_lines import as_line
+from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.rundir.files import (
     MOST_LINE_BYTES,
     MOST_TABLE_BYTES,
@@ -26,21 +28,26 @@ from mrc_testbed.testbed.whole_files import open_new, write_whole
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""
-_as_line = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Recorder:
-    """The open files of a run. Every line is flushed, because the run may be killed at any time.
+    """The open files of a run. Every line is written at once, because the run may be killed at any time; without
+    `at_once` lines of all files but the history's wait for the next `flush` or line of the history.
 
     A failed write (such as a full disk) raises RunError, which ends the run; earlier data stays. `clock`: the time in
     ns, of the world of the run; None: CLOCK_MONOTONIC.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], int] | None = None) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], int] | None = None, at_once: bool = True) -> None:
         self.folder = folder
         self._clock = clock or time.monotonic_ns
+        self._at_once = at_once
+        self._waiting: dict[str, list[str]] = {}
+        """Text by file, in the order in which it came."""
         self._index = _whole_lines(folder / "history.jsonl")
         self._files: dict[str, IO[str]] = {}
+        self._begun: set[str] = set()
+        """Tables that have their headers."""
         self._snapshots = SnapshotWriter()
         for table in _IN_EVERY_RUN:
             if not (folder / table.file).exists():
@@ -48,23 +55,26 @@ class Recorder:
 
     def history(self, outcome: str, /, **fields: Unpack[HistoryFields]) -> None:
         """Record that an action began (`invoke`), succeeded (`ok`) or failed (`fail`)."""
-        self._line(HISTORY.file, {"i": self._index, "t_ns": self._clock(), "type": outcome, **fields})
+        line = {"i": self._index, "t_ns": self._clock(), "type": outcome, **fields}
         self._index += 1
+        self._write(HISTORY.file, as_line(line) + "\n")
+        self.flush()
 
     def event(self, host: str, event: dict[str, Any]) -> None:
         """Record an event of an endpoint daemon."""
-        self._line(EVENTS.file, {"host": host, **self._snapshots.shortened(host, event)})
+        self._put(EVENTS.file, as_line({"host": host, **self._snapshots.shortened(host, event)}) + "\n")
 
     def mapped(self, **fields: Unpack[MapFields]) -> None:
         """Record what the mapper says, or decides."""
-        self._line(MAP.file, dict(fields))
+        self._put(MAP.file, as_line(fields) + "\n")
 
     def rows(self, table: CsvTable[RowT], rows: Iterable[RowT]) -> None:
         """Append rows to a table; a new file gets its header first."""
-        new = table.file not in self._files and not (self.folder / table.file).exists()
+        new = table.file not in self._begun and not (self.folder / table.file).exists()
+        self._begun.add(table.file)
         lines: Iterable[tuple[Any, ...]] = (table.names, *rows) if new else rows
         # Names and numbers only: nothing here needs quoting.
-        self._write(table.file, "".join(",".join(map(str, line)) + "\n" for line in lines))
+        self._put(table.file, "".join([",".join(map(str, line)) + "\n" for line in lines]))
 
     def document(self, name: str, content: Any) -> None:
         """Write a JSON file atomically."""
@@ -104,15 +114,26 @@ class Recorder:
         except OSError as error:
             raise write_failed(Path(file.name), error) from error
 
+    def flush(self) -> None:
+        """Write what waits. Raises RunError."""
+        while self._waiting:
+            name = next(iter(self._waiting))
+            self._write(name, "".join(self._waiting.pop(name)))
+
     def close(self) -> None:
         """Close all files. Retries unwritten data once; the failure was already reported."""
+        with contextlib.suppress(RunError):
+            self.flush()
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 file.close()
         self._files.clear()
 
-    def _line(self, name: str, content: dict[str, Any]) -> None:
-        self._write(name, _as_line(content) + "\n")
+    def _put(self, name: str, text: str) -> None:
+        if self._at_once:
+            self._write(name, text)
+        else:
+            self._waiting.setdefault(name, []).append(text)
 
     def _write(self, name: str, text: str) -> None:
         try:

@@ -34,6 +34,8 @@ from mrc_testbed.topos.plan import Plan
 class KernelWorld:
     """Inside the sandbox. `found`: the capabilities of this machine; `options` are chosen among them."""
 
+    lines_at_once = True
+
     def __init__(self, found: Sequence[Capability], options: FabricOptions) -> None:
         self.loop: Loop = RealTimeLoop()
         self.options = options

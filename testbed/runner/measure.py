@@ -284,6 +284,7 @@ class Measurement:
         self._shape_watch.sample(t_ns, rows)
         self._progress.publish(PortsSampled(t_ns, rows))
         self._progress.publish(HitsSampled(t_ns, hits))
+        self._recorder.flush()
 
     def _look_at_machine(self) -> None:
         """After the workload the figures are final and no longer published."""

@@ -306,7 +306,7 @@ class Phases:
 def run_phases(job: RunJob, progress: Progress) -> int:
     """Run all phases; returns the exit status of the supervisor. The last history line holds the reason for an early
     end."""
-    recorder = Recorder(job.folder, job.world.loop.now_ns)
+    recorder = Recorder(job.folder, job.world.loop.now_ns, job.world.lines_at_once)
     try:
         with unwrapped(), job.scenario.offered.limited(job.folder):
             Phases(job, recorder, progress).run_all()

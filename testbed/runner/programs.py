@@ -62,10 +62,10 @@ class RunningPrograms:
             self._running.append(_Running(spec, fabric, output))
 
     def start_at(self, start_ns: int) -> None:
-        """Let them go at this time."""
+        """Let them go at this time. Without any nobody looks at processes."""
         if self._specs:
             bound_processes(len(self._specs))
-        self._loop.at(start_ns, self._start)
+            self._loop.at(start_ns, self._start)
 
     def _start(self) -> None:
         self._start_ns = self._loop.now_ns()

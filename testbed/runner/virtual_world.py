@@ -55,6 +55,9 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
 class VirtualWorld:
     """`scenario`: of the run, whose seed decides what the network leaves to chance."""
 
+    lines_at_once = False
+    """Some 100 ms of a run may pass in a millisecond."""
+
     def __init__(self, scenario: Scenario) -> None:
         self._scheduler = Scheduler(START_NS)
         self.loop: Loop = VirtualLoop(self._scheduler)

@@ -72,6 +72,8 @@ class World(Protocol):
 
     loop: Loop
     options: FabricOptions
+    lines_at_once: bool
+    """Does the recorder write every line at once? Else together, as often as ports are sampled."""
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
         """What environment.json says of it."""

@@ -72,6 +72,36 @@ def test_every_line_is_on_disk_at_once(folder: Path) -> None:
     ]
 
 
+def test_lines_that_wait_are_written_whole_by_a_flush_a_line_of_the_history_or_the_end(folder: Path) -> None:
+    recorder = Recorder(folder, at_once=False)
+    told = [{"event": "step", "t_ns": t_ns} for t_ns in range(3)]
+    events, completions = folder / "events.jsonl", folder / "completions.csv"
+    recorder.event("h0", told[0])
+    assert not events.exists()
+    recorder.flush()
+    assert lines(events) == [{"host": "h0", **told[0]}]
+    recorder.event("h0", told[1])
+    for step in range(2):
+        recorder.rows(COMPLETIONS, [Completion("h0", step, 1, 2, 3, 4)])
+    recorder.history("invoke", op="phase", phase="build")
+    assert lines(events) == [{"host": "h0", **each} for each in told[:2]]
+    assert completions.read_text() == "host,step,begin_ns,end_ns,bytes,bytes_wrong\nh0,0,1,2,3,4\nh0,1,1,2,3,4\n"
+    recorder.event("h0", told[2])
+    recorder.close()
+    assert lines(events) == [{"host": "h0", **each} for each in told]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_when_what_waited_is_written(folder: Path) -> None:
+    recorder = Recorder(folder, at_once=False)
+    (folder / "events.jsonl").symlink_to("/dev/full")
+    recorder.event("h0", {"event": "step"})
+    with pytest.raises(RunError, match=r"cannot write .*/events\.jsonl: No space left on device"):
+        recorder.flush()
+    recorder.event("h0", {"event": "step"})
+    recorder.close()
+
+
 def test_history_lines_are_numbered_and_timed(folder: Path) -> None:
     recorder = Recorder(folder)
     recorder.history("invoke", op="phase", phase="build")

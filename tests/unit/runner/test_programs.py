@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +14,7 @@ from mrc_testbed.testbed.runner import program_needs
 from mrc_testbed.testbed.runner.program_files import keep_programs
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
+from mrc_testbed.testbed.runner.programs import RunningPrograms
 from mrc_testbed.testbed.scenario import Scenario, load_scenario
 from mrc_testbed.testbed.sweep.plan import plan_sweep
 
@@ -169,3 +172,17 @@ def test_a_copy_can_be_run_where_the_file_could(tmp_path: Path) -> None:
     keep_programs(load_scenario(tmp_path / "one.yaml"), tmp_path / "run", None)
     runs = {path.name: bool(path.stat().st_mode & 0o100) for path in (tmp_path / "run/programs").iterdir()}
     assert runs == {"can": True, "cannot": False}
+
+
+def test_without_programs_nobody_looks_at_processes() -> None:
+    """That took 3 % of the quickstart in virtual time."""
+
+    class NothingIsDue:
+        def now_ns(self) -> int:
+            return 0
+
+        def at(self, t_ns: int, action: Callable[[], None]) -> None:
+            raise AssertionError("something is to be done")
+
+    told = cast(Any, None)
+    RunningPrograms([], cast(Any, NothingIsDue()), told, told, lambda *_: None).start_at(5)
