@@ -21,7 +21,7 @@ from mrc_testbed.testbed.virtual.lateness import LateTurns
 from mrc_testbed.testbed.virtual.loop import InboxLoop
 from mrc_testbed.testbed.virtual.nic import Nic
 from mrc_testbed.testbed.virtual.packet import VirtualPacket, VirtualWay
-from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Due, Scheduler
 from mrc_testbed.testbed.xor import xor_arrays
 
 _NOT_ARMED = -1
@@ -101,7 +101,21 @@ class _VirtualWiring:
         return self._probes
 
 
-class VirtualHost(Actor):
+class _Turn(Due):
+    """A turn that a host waits for, or waited for until it wanted an earlier one."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: VirtualHost) -> None:
+        super().__init__()
+        self._host = host
+
+    def act(self) -> None:
+        """As of `Due`."""
+        self._host.turn_came()
+
+
+class VirtualHost:
     """Answers requests as a daemon does (docs/architecture.md, "The control channel"), and turns when its loop wants.
 
     `on_event` takes the events of the endpoint, `log` what a daemon would print as it dies. `late`: by how much its
@@ -219,9 +233,9 @@ class VirtualHost(Actor):
 
     def _turn_at(self, wanted_ns: int, at_ns: int) -> None:
         self._wanted_ns, self._armed_ns = wanted_ns, at_ns
-        self._scheduler.wake(at_ns, self, None)
+        self._scheduler.wake(at_ns, _Turn(self))
 
-    def act(self, what: Any) -> None:
+    def turn_came(self) -> None:
         """Its turn has come, if it is the one that it waits for."""
         at_ns = self._scheduler.now_ns
         if at_ns == self._armed_ns:

@@ -17,14 +17,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port
-from mrc_testbed.testbed.virtual.scheduler import Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Due, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
 FRAME_BYTES = 64
@@ -53,14 +52,20 @@ def headroom_bytes(packet_bytes: int, rate_bps: int, reaction_ns: int) -> int:
     return 3 * packet_bytes + FRAME_BYTES - -(reaction_ns + 3) * rate_bps // (8 * 10**9)
 
 
-class _PauseFrame:
-    """One of the MAC's own: stop, or go on."""
+class _PauseFrame(Due):
+    """One of the MAC's own: stop, or go on. `port`: what sends it."""
 
-    __slots__ = ("size_bytes", "stop")
+    __slots__ = ("port", "size_bytes", "stop")
 
-    def __init__(self, stop: bool) -> None:
+    def __init__(self, port: LosslessPort, stop: bool) -> None:
+        super().__init__()
+        self.port = port
         self.size_bytes = FRAME_BYTES
         self.stop = stop
+
+    def act(self) -> None:
+        """As of `Due`."""
+        self.port.frame_has_left(self)
 
 
 HearPause = Callable[[bool], None]
@@ -176,34 +181,41 @@ class LosslessPort(Port):
             self._begin(frame, frame.size_bytes)
         elif (packet := self._high.take()) is not None:
             self._high_bytes -= packet.size_bytes
-            self._begin(packet, packet.size_bytes)
+            self._begin_packet(packet)
         elif not self.paused and (packet := self._low.take()) is not None:
             self._low_bytes -= packet.size_bytes
-            self._begin(packet, packet.size_bytes)
+            self._begin_packet(packet)
         else:
             self._sending = None
 
-    def _begin(self, following: object, size_bytes: int) -> None:
+    def _begin_packet(self, packet: VirtualPacket) -> None:
+        packet.port = self
+        self._begin(packet, packet.size_bytes)
+
+    def _begin(self, following: Due, size_bytes: int) -> None:
         self._sending = following
         self._sent_bytes = sent_bytes = self._sent_bytes + size_bytes
         self._ends_ns = ends_ns = self._begin_ns + (sent_bytes * self._ns_bits + self._round_up) // self._per
-        self._scheduler.wake(ends_ns, self, following)
+        self._scheduler.wake(ends_ns, following)
 
-    def act(self, what: Any) -> None:
+    def has_left(self, packet: VirtualPacket) -> None:
         """As of `Port`."""
-        packet: VirtualPacket | _PauseFrame = what
         if self._sending is not packet:
             return  # the link went down under it
         self._send_next()
-        now_ns = self._scheduler.now_ns
-        if isinstance(packet, _PauseFrame):
-            peer = self.peer
-            assert isinstance(peer, LosslessPort)
-            self._scheduler.at(now_ns + self._pause_rules.reaction_ns, peer._obey, packet.stop, peer._epoch)
-            return
         if not packet.high:
             self._let_go(packet)
-        self._hand_over(packet, now_ns)
+        self._hand_over(packet, self._scheduler.now_ns)
+
+    def frame_has_left(self, frame: _PauseFrame) -> None:
+        """Its last bit is at the other end."""
+        if self._sending is not frame:
+            return
+        self._send_next()
+        peer = self.peer
+        assert isinstance(peer, LosslessPort)
+        obeyed_ns = self._scheduler.now_ns + self._pause_rules.reaction_ns
+        self._scheduler.at(obeyed_ns, peer._obey, frame.stop, peer._epoch)
 
     def _let_go(self, packet: VirtualPacket) -> None:
         """A packet waits in this switch no longer."""
@@ -230,7 +242,7 @@ class LosslessPort(Port):
         if self._frames:
             self._frames.clear()
         elif self.live:
-            self._frames.append(_PauseFrame(stop))
+            self._frames.append(_PauseFrame(self, stop))
             self._go_on()
 
     # --- what the other end asks for ---

@@ -14,6 +14,7 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
+from mrc_testbed.testbed.virtual.scheduler import Due
 
 if TYPE_CHECKING:
     from mrc_testbed.testbed.virtual.port import Port
@@ -55,17 +56,23 @@ class VirtualWay:
     destination_key: int
 
 
-class VirtualPacket:
+class VirtualPacket(Due):
     """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
-    the number of ports that it has left by. `sent`: bytes and traffic class that its headers still claim, where a
+    the number of ports that it has left by, and `port` the one by which it is being sent: its time comes when its last
+    bit has left. `sent`: bytes and traffic class that its headers still claim, where a
     switch trimmed it and left them alone. `after`: the packet that waits behind it (`PacketQueue`).
     `due_ns`: when it has arrived at its host, delay line included."""
 
-    __slots__ = ("after", "data", "due_ns", "high", "hop", "ports", "row", "sent", "size_bytes", "traffic_class", "way")
+    __slots__ = (
+        *("after", "data", "due_ns", "high", "hop", "port", "ports", "row", "sent", "size_bytes", "traffic_class"),
+        "way",
+    )
 
     def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
+        super().__init__()
         self.way = way
         self.ports = way.ports
+        self.port: Port | None = None
         self.data = data
         self.size_bytes = size_bytes
         self.traffic_class = traffic_class
@@ -75,6 +82,11 @@ class VirtualPacket:
         self.sent: tuple[int, int] | None = None
         self.after: VirtualPacket | None = None
         self.due_ns = 0
+
+    def act(self) -> None:
+        """As of `Due`."""
+        if self.port is not None:
+            self.port.has_left(self)
 
 
 class PacketQueue:

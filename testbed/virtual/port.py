@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 from random import Random
-from typing import Any
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
@@ -25,7 +24,7 @@ from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, PacketQueue, VirtualPacket
 from mrc_testbed.testbed.virtual.port_row import PortRow
 from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
-from mrc_testbed.testbed.virtual.scheduler import Actor, Scheduler
+from mrc_testbed.testbed.virtual.scheduler import Due, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
 _NS_BITS = 8 * 10**9
@@ -51,7 +50,7 @@ NIC_LIMITS = QueueLimits(PortLevels(NEVER, NEVER, NEVER, NEVER, False), NEVER)
 """A NIC drops and marks nothing."""
 
 
-class Port(Actor):
+class Port:
     """One end of a link: what leaves by it waits here, and what arrives at it is taken in here.
 
     `out`, `into`: what was counted (`port_row.py`). `up`: this end is, and
@@ -130,7 +129,7 @@ class Port(Actor):
         self._see: See | None = None
         self._high, self._low = PacketQueue(), PacketQueue()
         self._high_bytes = 0
-        self._sending: object | None = None  # also what no packet of the network is, such as a frame of a lossless port
+        self._sending: Due | None = None  # also what no packet of the network is, such as a frame of a lossless port
         # Of this busy period: when it began, the bytes that came in it, and those sent or being sent.
         self._begin_ns = self._admitted = self._sent_bytes = 0
         self._free_at_ns = 0
@@ -200,11 +199,11 @@ class Port(Actor):
         if sending is None:
             self._sending = packet
             self._sent_bytes = admitted
-            self._scheduler.wake(free_at_ns, self, packet)
+            packet.port = self
+            self._scheduler.wake(free_at_ns, packet)
 
-    def act(self, what: Any) -> None:
+    def has_left(self, packet: VirtualPacket) -> None:
         """The last bit of a packet has left, and is at the other end."""
-        packet: VirtualPacket = what
         if self._sending is not packet:
             return  # the link went down under it
         following = self._high.take()
@@ -216,7 +215,8 @@ class Port(Actor):
         if following is not None:
             self._sent_bytes = sent_bytes = self._sent_bytes + following.size_bytes
             ends_ns = self._begin_ns + (sent_bytes * self._ns_bits + self._round_up) // self._per
-            self._scheduler.wake(ends_ns, self, following)
+            following.port = self
+            self._scheduler.wake(ends_ns, following)
         self._hand_over(packet, self._scheduler.now_ns)
 
     def _hand_over(self, packet: VirtualPacket, now_ns: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from itertools import count
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -112,7 +113,9 @@ def test_what_is_due_comes_as_from_a_heap_however_long_stretches_are(
 
 def test_stretches_get_shorter_where_much_is_due_and_longer_where_little_is() -> None:
     scheduler = Scheduler()
-    for t_ns in range(0, 40 * LOOK_EVERY << 12, 1 << 12):
+    times = list(range(0, 40 * LOOK_EVERY << 12, 1 << 12))
+    Random(1).shuffle(times)
+    for t_ns in times:
         scheduler.at(t_ns, noted, t_ns)
     while scheduler.run_next():
         pass
@@ -122,6 +125,19 @@ def test_stretches_get_shorter_where_much_is_due_and_longer_where_little_is() ->
     while scheduler.run_next():
         pass
     assert short < FIRST_BITS < scheduler._bits
+
+
+def test_stretches_get_shorter_within_one_that_everything_is_put_into() -> None:
+    scheduler = Scheduler()
+    times = list(range(1 << FIRST_BITS))[::64]
+    Random(1).shuffle(times)
+    for t_ns in times:
+        scheduler.at(t_ns, noted, t_ns)
+    assert scheduler._bits < FIRST_BITS
+    seen = list[int]()
+    while scheduler.run_next():
+        seen.append(scheduler.now_ns)
+    assert seen == sorted(times)
 
 
 def noted(_number: int) -> None:
