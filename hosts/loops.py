@@ -11,6 +11,8 @@ from time import monotonic_ns
 from typing import Any
 
 from mrc_testbed.hosts.batched import SEND_BATCH, BatchSender, Outgoing, batch_sender
+from mrc_testbed.hosts.common.base import EndpointBase
+from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.delay import ArrivalLine, DelayLine
 from mrc_testbed.hosts.network import DatagramNetwork, Network, SocketNetwork
 from mrc_testbed.hosts.session import Session
@@ -34,15 +36,19 @@ LEAST_LATE_NS = 2_500_000
 
 
 class TransportLoop:
-    """The part of a turn that is about the network and what lives by it. `clock`: the time now, in ns."""
+    """The part of a turn that is about the network and what lives by it. `clock`: the time now, in ns.
+
+    Machine code calls an endpoint of its own, `_own`, without an object for each argument."""
 
     def __init__(
         self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int], speed: int = 1
     ) -> None:
         self._clock = clock
         self._driven = endpoint
+        kind: object = endpoint
+        self._own: EndpointBase[Any, Any] | None = kind if isinstance(kind, EndpointBase) else None
         self._session = session
-        self._resume_ns: int | None = None
+        self._resume_ns = NEVER
         self.busy = False
         """Was there more to do than a turn may take?"""
         self.quantum_ns = max(MIN_QUANTUM_NS // speed, quantum_ns)
@@ -58,14 +64,14 @@ class TransportLoop:
 
     def advance(self, now_ns: int) -> None:
         """Run what is due, hand events on, let the program go on."""
-        due_ns = self._driven.next_timeout()
-        if due_ns is not None and due_ns <= now_ns:
+        if self._timeout_ns() <= now_ns:
             self._driven.handle_timeout(now_ns)
         self._hand_on(now_ns)
         session = self._session
         if session.program is not None:
-            resume_ns = self._resume_ns = session.program.advance(now_ns)
-            self.busy |= resume_ns is not None and resume_ns <= now_ns
+            resume_ns = session.program.advance(now_ns)
+            self._resume_ns = NEVER if resume_ns is None else resume_ns
+            self.busy |= self._resume_ns <= now_ns
             session.take_reports(now_ns)
         if session.gateway is not None:
             session.gateway.pump(now_ns)
@@ -85,20 +91,27 @@ class TransportLoop:
         return max(self._next_ns(), not_before_ns)
 
     def _next_ns(self) -> int:
-        next_ns = self._session.next_tick_ns
-        for at_ns in (self._driven.next_timeout(), self._resume_ns):
-            if at_ns is not None and at_ns < next_ns:
-                next_ns = at_ns
         session = self._session
+        next_ns = min(min(session.next_tick_ns, self._resume_ns), self._timeout_ns())
         if session.verbs is not None:
             next_ns = min(next_ns, session.verbs.next_ns())
         if session.agent is not None:
             next_ns = min(next_ns, session.agent.next_ns)
         return next_ns if session.gateway is None else min(next_ns, session.gateway.next_ns(self._clock()))
 
+    def _timeout_ns(self) -> int:
+        """When the endpoint wants to be looked at; NEVER if it does not."""
+        if self._own is not None:
+            return self._own.timeout_ns()
+        timeout_ns = self._driven.next_timeout()
+        return NEVER if timeout_ns is None else timeout_ns
+
     def _hand_on(self, now_ns: int) -> None:
-        while (event := self._driven.poll_event()) is not None:
+        while (event := self._next_event()) is not None:
             self._session.take_event(event, now_ns)
+
+    def _next_event(self) -> Any:
+        return self._driven.poll_event() if self._own is None else self._own.poll_event()
 
 
 class DatagramLoop(TransportLoop):
@@ -211,8 +224,8 @@ class SocketLoop(TransportLoop):
 
     def receive(self) -> None:
         """Take in what has come; all of it when the program goes on by the clock, for then it may count what came."""
-        now_ns, resume_ns = self._clock(), self._resume_ns
-        self.busy = self._endpoint.receive(now_ns, resume_ns is not None and 0 < resume_ns <= now_ns)
+        now_ns = self._clock()
+        self.busy = self._endpoint.receive(now_ns, 0 < self._resume_ns <= now_ns)
 
     def transmit(self) -> None:
         """Give the kernel what it takes."""

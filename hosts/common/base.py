@@ -222,11 +222,14 @@ class EndpointBase(Generic[ContextT, QpT]):
 
         Only meaningful after `poll_transmit` returned None.
         """
-        context = self._context
-        when = context.timers.next_ns()
-        if context.ready and context.blocked_until < when:
-            when = context.blocked_until
+        when = self.timeout_ns()
         return None if when == NEVER else when
+
+    def timeout_ns(self) -> int:
+        """The same; NEVER: no need to."""
+        context = self._context
+        when = context.timers.next_ns
+        return context.blocked_until if context.ready and context.blocked_until < when else when
 
     def poll_event(self) -> Any:
         """Next event, oldest first; None when there is none."""

@@ -24,11 +24,13 @@ class Timers:
     the owner wakes at the old time, sees that nothing is due and asks again. So a packet costs no queue operation.
     """
 
-    __slots__ = ("_heap", "_serial")
+    __slots__ = ("_heap", "_serial", "next_ns")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, TimerOwner]] = []
         self._serial = 0
+        self.next_ns = NEVER
+        """Earliest wake-up, NEVER when there is none."""
 
     def arm(self, owner: TimerOwner, when_ns: int) -> None:
         """Wake `owner` at `when_ns` at the latest."""
@@ -36,9 +38,13 @@ class Timers:
             owner.wake_ns = when_ns
             self._serial += 1
             heappush(self._heap, (when_ns, self._serial, owner))
+            if when_ns < self.next_ns:
+                self.next_ns = when_ns
 
     def run(self, now_ns: int) -> None:
         """Wake every owner whose time has come."""
+        if now_ns < self.next_ns:
+            return
         heap = self._heap
         while heap and heap[0][0] <= now_ns:
             when, _, owner = heappop(heap)
@@ -46,10 +52,6 @@ class Timers:
                 owner.wake_ns = NEVER
                 # A deadline that is already past would be run again in this loop for ever.
                 self.arm(owner, max(owner.on_timer(now_ns), now_ns + 1))
-
-    def next_ns(self) -> int:
-        """Earliest wake-up, NEVER when there is none."""
-        heap = self._heap
         while heap and heap[0][0] != heap[0][2].wake_ns:
             heappop(heap)
-        return heap[0][0] if heap else NEVER
+        self.next_ns = heap[0][0] if heap else NEVER

@@ -15,6 +15,7 @@ LEAST_SHARE_OF_T = 200
 """But no more than T divided by this: what it is at T = 20 ms, where most scenarios are."""
 _BITS = 8
 _FINE_BITS = 16
+_ONES = [number.bit_count() for number in range(1 << _BITS)]
 _HALF_ROOT = 181
 """256 / sqrt 2: the middle of a doubling."""
 
@@ -38,6 +39,6 @@ class LateTurns:
         if not self._unit:
             return 0
         drawn = self._bits(_BITS + _FINE_BITS)
-        doublings = (drawn >> _FINE_BITS).bit_count()
+        doublings = _ONES[drawn >> _FINE_BITS]
         between = (1 << _FINE_BITS) + (drawn & (1 << _FINE_BITS) - 1)
         return self._unit * between << doublings >> _FINE_BITS + 8 + _BITS // 2

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mrc_testbed.hosts.common.base import EndpointBase
-from mrc_testbed.hosts.loops import RECEIVE_BATCH, TRANSMIT_BATCH, DatagramLoop
+from mrc_testbed.hosts.loops import RECEIVE_BATCH, TRANSMIT_BATCH, DatagramLoop, TransportLoop
 from mrc_testbed.hosts.network import DatagramNetwork
 from mrc_testbed.hosts.session import Session
 from mrc_testbed.testbed.virtual.inbox import Inbox
@@ -14,16 +11,13 @@ from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 
 class InboxLoop(DatagramLoop):
-    """As `DatagramLoop`. No time passes in a turn, so no clock is read for a packet; and machine code calls an
-    endpoint of its own without an object for each argument."""
+    """As `DatagramLoop`. No time passes in a turn, so no clock is read for a packet."""
 
     def __init__(
         self, network: DatagramNetwork, session: Session, scheduler: Scheduler, inbox: Inbox, nic: Nic
     ) -> None:
         super().__init__(network, session, lambda: scheduler.now_ns, inbox)
         self._scheduler, self._inbox, self._nic = scheduler, inbox, nic
-        endpoint: object = network.endpoint
-        self._own: EndpointBase[Any, Any] | None = endpoint if isinstance(endpoint, EndpointBase) else None
 
     def receive(self) -> None:
         """As of `DatagramLoop`."""
@@ -73,3 +67,10 @@ class InboxLoop(DatagramLoop):
             network.packets_out += TRANSMIT_BATCH
             self.busy = True
         self._hand_on(now_ns)
+
+    def turn_ns(self, not_before_ns: int) -> int:
+        """As of `DatagramLoop`."""
+        return self._inbox.last_due_ns(TransportLoop.turn_ns(self, not_before_ns))
+
+    def _next_ns(self) -> int:
+        return min(TransportLoop._next_ns(self), self._inbox.next_due_ns)

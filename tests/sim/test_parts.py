@@ -321,13 +321,13 @@ def test_an_owner_is_woken_at_the_earliest_time_it_asked_for_and_only_then():
     timers.arm(owner, 50)
     timers.arm(owner, 20)
     timers.arm(owner, 60)
-    assert timers.next_ns() == 20
+    assert timers.next_ns == 20
     timers.run(30)
-    assert timers.next_ns() == 70
+    assert timers.next_ns == 70
     timers.run(69)
     timers.run(71)
     assert owner.woken == [30, 71]
-    assert timers.next_ns() == NEVER
+    assert timers.next_ns == NEVER
 
 
 def test_a_deadline_in_the_past_does_not_hang():
@@ -335,7 +335,7 @@ def test_a_deadline_in_the_past_does_not_hang():
     timers.arm(owner, 1)
     timers.run(10)
     assert owner.woken == [10]
-    assert timers.next_ns() == 11
+    assert timers.next_ns == 11
 
 
 def test_the_timeout_is_rounded_up_to_the_unit():
