@@ -32,6 +32,8 @@ from mrc_testbed.topos.units import count_text, rate_text, time_text
 TRAINING_PAUSES_PPS = 7_650.0
 """Packets over the whole fabric that ports send in the time that a chunk of that training is on its way; its share of
 line rate follows."""
+TRAINING_SWITCHES = 1.5
+"""On the way of its packets, in the mean: six of its eight hops stay below a T0."""
 STANDARD_RATE_BPS = 12_500_000
 STANDARD_RTT_NS = 40_000_000
 STANDARD = clos2_shape(4, 2, 4, 4, STANDARD_RATE_BPS, STANDARD_RTT_NS)
@@ -55,7 +57,8 @@ class Capacity:
         packets = self.pps * self.pps / (self.pps + TRAINING_PAUSES_PPS)
         # Rates are scaled with the round trip, so turns are in proportion to packets at line rate.
         turns = STANDARD.hosts * turns_per_s(STANDARD, self.cost) * self.pps / STANDARD.fabric_pps
-        return packets * self.cost.packet_s + turns * self.cost.turn_s + STANDARD.hosts * REST_CPUS
+        each_s = packet_s(Load(packets, STANDARD.hosts, switches=TRAINING_SWITCHES), self.cost)
+        return packets * each_s + turns * self.cost.turn_s + STANDARD.hosts * REST_CPUS
 
 
 def crowd_of(shape: Shape, capacity: Capacity) -> float:

@@ -1,7 +1,8 @@
 """CPU time that a fabric takes of its machine: for packets, for turns of its endpoints, and for hosts at rest.
 
-Measured on two cores in CPython (docs/decisions/0047-budget-in-cpu-time.md). A slower machine does not change these
-numbers: it carries fewer CPUs of them (`mrc_testbed.topos.budget.Capacity`).
+Measured on two cores (docs/decisions/0047-budget-in-cpu-time.md); what a turn costs relative to a packet, and what
+hosts cost each other, by ten fabrics (docs/decisions/0129-budget-by-ten-fabrics.md). A slower machine does not change
+these numbers: it carries fewer CPUs of them (`mrc_testbed.topos.budget.Capacity`).
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ CONGESTED = 1.7
 again."""
 SWITCHES = 3
 """On the way of the packets that were measured: over two tiers."""
-SWITCH_S = 5e-6
-"""CPU seconds of the whole machine that each further switch on its way costs a data packet with its acknowledgement
-(docs/measurements/machine-load.md)."""
+SWITCH_S = 4e-6
+"""CPU seconds of the whole machine that each further switch on its way costs a data packet with its acknowledgement,
+and each switch less saves (docs/measurements/machine-load.md)."""
 REST_CPUS = 1.5e-3
 """Of a host that has nothing to do."""
 FEW_HOSTS = 8
 """At work in the training by which a machine is measured: among as many, or fewer, a packet costs what `Cost` says."""
-CROWD = 0.25
-"""By how much of that a packet costs more with each doubling of the hosts at work: the caches of two cores hold less
-of each (docs/decisions/0119-hosts-cost-caches.md). `mrc-testbed calibrate` measures it for a machine."""
+CROWD = 0.45
+"""By how much of that a packet costs more with each doubling of the hosts that send at a time: the caches of two cores
+hold less of each (docs/decisions/0119-hosts-cost-caches.md). `mrc-testbed calibrate` measures it for a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +52,21 @@ class Cost:
     crowd: float = CROWD
 
 
-STANDARD_COST = Cost("mrc", 68e-6, 140e-6, 17_000.0, paced=True)
+STANDARD_COST = Cost("mrc", 68e-6, 100e-6, 17_000.0, paced=True)
 """Of the transport over which fabrics are planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """What a workload asks of a machine at most. `pps`: data packets a second; `congested_pps`: those of them whose
-    flow waits inside the network; `hosts`: hosts at work; `switches`: on the way of a packet, in the mean."""
+    flow waits inside the network; `hosts`: hosts at work; `switches`: on the way of a packet, in the mean; `pausing`:
+    those of the hosts that wait for others and send nothing, at a time, in the mean."""
 
     pps: float
     hosts: int
     congested_pps: float = 0.0
     switches: float = SWITCHES
+    pausing: float = 0.0
 
 
 def full_load(shape: Shape) -> Load:
@@ -72,16 +75,16 @@ def full_load(shape: Shape) -> Load:
 
 
 def packet_s(load: Load, cost: Cost) -> float:
-    """Of a data packet of this load, with its acknowledgement. One over fewer switches counts as one over SWITCHES."""
-    return cost.packet_s * crowding(load.hosts, cost) + (load.switches - SWITCHES) * SWITCH_S
+    """Of a data packet of this load, with its acknowledgement."""
+    return cost.packet_s * crowding(load.hosts - load.pausing, cost) + (load.switches - SWITCHES) * SWITCH_S
 
 
-def crowding(hosts: int, cost: Cost) -> float:
-    """What a packet costs among this number of hosts at work, relative to one among FEW_HOSTS."""
+def crowding(hosts: float, cost: Cost) -> float:
+    """What a packet costs among this number of hosts that send, relative to one among FEW_HOSTS."""
     return 1 + cost.crowd * doublings(hosts)
 
 
-def doublings(hosts: int) -> float:
+def doublings(hosts: float) -> float:
     """By which FEW_HOSTS become `hosts`; 0 for fewer."""
     return log2(max(hosts, FEW_HOSTS) / FEW_HOSTS)
 

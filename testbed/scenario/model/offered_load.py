@@ -20,18 +20,22 @@ _OWN = 0.98
 
 def offered_load(scenario: Scenario) -> Load:
     """Ranks of jobs of steps send as fast as their busiest part needs, flows what is fair, of those that are under way
-    together at any time; all of them never more than their hosts can."""
+    together at any time; all of them never more than their hosts can. Ranks pause while they wait for each other, hosts
+    of flows do not."""
     shape = scenario.shape()
     jobs = [job.steps(shape) for job in scenario.jobs]
-    of_ranks = sum(len(steps.hosts) * steps.most_busy(shape) for steps in jobs) * shape.planes * shape.port_pps
+    sending = sum(len(steps.hosts) * steps.most_busy(shape) for steps in jobs)
+    of_ranks = sending * shape.planes * shape.port_pps
     flows = _busiest(shape, [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.greedy])
     arriving = [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.arrivals]
     pps, congested_pps = _pps(shape, flows)
     pps += _arriving_pps(shape, arriving)
     flows += arriving
-    hosts = {host for steps in jobs for host in steps.hosts}.union(*({flow.src, flow.dst} for flow in flows))
+    of_flows = {host for flow in flows for host in (flow.src, flow.dst)}
+    hosts = of_flows.union(*(steps.hosts for steps in jobs))
     most_pps = len(hosts) * shape.planes * shape.port_pps
-    return Load(min(of_ranks + pps, most_pps), len(hosts), congested_pps, _switches(shape, jobs, flows))
+    pausing = max(0.0, len(hosts) - len(of_flows) - sending)
+    return Load(min(of_ranks + pps, most_pps), len(hosts), congested_pps, _switches(shape, jobs, flows), pausing)
 
 
 def _arriving_pps(shape: Shape, flows: Sequence[Flow]) -> float:
@@ -42,13 +46,11 @@ def _arriving_pps(shape: Shape, flows: Sequence[Flow]) -> float:
 
 
 def _switches(shape: Shape, jobs: Iterable[StepJob], flows: Iterable[Flow]) -> float:
-    """On the way of a packet, in the mean over all that send to each other; relative to SWITCHES."""
+    """On the way of a packet, in the mean over all that send to each other; SWITCHES where nobody is known to."""
     family = shape.family
-    if len(family.farthest) <= SWITCHES:
-        return SWITCHES
     pairs = Counter((family.t0_of(qp.src), family.t0_of(qp.dst)) for job in jobs for qp in job.qps())
     pairs.update((family.t0_of(flow.src), family.t0_of(flow.dst)) for flow in flows)
-    crossed = sum(count * max(SWITCHES, len(family.nearest(*pair))) for pair, count in pairs.items())
+    crossed = sum(count * len(family.nearest(*pair)) for pair, count in pairs.items())
     return crossed / pairs.total() if pairs else SWITCHES
 
 

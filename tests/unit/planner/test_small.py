@@ -153,7 +153,7 @@ def test_three_quarters_of_a_fabric_are_six_of_eight_hosts() -> None:
 
 def test_rare_flaps_are_made_more_and_too_many_fewer() -> None:
     rare = of_network(8, 512, 131_072, flaps=0.001)["T0-T1 flaps in a step of the job"]
-    assert (rare.here > rare.plan, rare.why) == (True, "a run of 53 steps would see too few")
+    assert (rare.here > rare.plan, rare.why) == (True, "a run of 51 steps would see too few")
     many = of_network(1, 64, 2000, flaps=50)["T0-T1 flaps in a step of the job"]
     assert (many.here < many.plan, many.why) == (True, "more than 10 % of these links would be down at once")
 

@@ -74,7 +74,7 @@ def test_what_was_saved_is_read_back_and_is_the_budget_of_its_transport(state: P
     assert budget_warnings(STANDARD, STANDARD_COST, 4) == ()
     save(state, calibrated(mrc=6_000, tcp=5_000))
     assert load_calibration() == calibrated(mrc=6_000, tcp=5_000)
-    for transport, carried in ((TRANSPORTS["mrc"], "0.33"), (TRANSPORTS["tcp"], "0.23")):
+    for transport, carried in ((TRANSPORTS["mrc"], "0.28"), (TRANSPORTS["tcp"], "0.22")):
         (warning,) = budget_warnings(STANDARD, transport.cost, 4)
         assert f"over the {carried} that this machine carries for {transport} (calibrated on 2026-11-21)" in warning
     assert machine_capacity(COSTS[1]) == usual_capacity(COSTS[1])
@@ -136,7 +136,7 @@ def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytes
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
-        assert "0.33 that this machine carries for mrc (calibrated on 2026-11-21)" in ended.err
+        assert "0.28 that this machine carries for mrc (calibrated on 2026-11-21)" in ended.err
 
 
 def test_of_several_cells_the_warning_names_those_that_it_is_about(
@@ -150,7 +150,7 @@ def test_of_several_cells_the_warning_names_those_that_it_is_about(
     ended = call("run", QUICKSTART, "--matrix", "transport=mrc,roce")
     (warning,) = (line for line in ended.said if line.startswith("warning: "))
     assert warning.startswith("warning: quickstart [transport=roce]: its workload takes")
-    assert "0.29 that this machine carries for roce" in warning
+    assert "0.27 that this machine carries for roce" in warning
     assert call("topo", "show", QUICKSTART, "--set", "transport=roce").err.startswith("warning: its workload takes")
 
 
@@ -232,7 +232,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowd.crowd
     shown = call("calibrate", "--show")
     assert shown.status == 0
-    assert "carries 8,500 data packets/s of the standard training, 0.52 CPUs, over mrc" in " ".join(shown.out.split())
+    assert "carries 8,500 data packets/s of the standard training, 0.43 CPUs, over mrc" in " ".join(shown.out.split())
     assert "times as much as one among 8: 64 carried 2," in " ".join(shown.out.split())
 
 
@@ -250,7 +250,7 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     assert list(found.transports) == ["mrc", "tcp"]
     assert found.transports["tcp"].pps > TRANSPORTS["tcp"].cost.usual_pps
     shown = " ".join(call("calibrate", "--show").out.split())
-    assert "carries 6,000 data packets/s of the standard training, 0.33 CPUs, over mrc" in shown
+    assert "carries 6,000 data packets/s of the standard training, 0.28 CPUs, over mrc" in shown
     assert "carries at least" in shown
 
 

@@ -20,6 +20,7 @@ from mrc_testbed.topos.cost import (
     PACKETS_PER_TURN,
     REST_CPUS,
     STANDARD_COST,
+    SWITCH_S,
     TURNS_PER_RTT,
     Load,
     cpus,
@@ -53,9 +54,9 @@ def test_quickstart_fits() -> None:
     ("planes", "hosts", "rate", "rtt"),
     [
         (4, 8, 12_500_000, 40_000_000),
-        (4, 16, 5_210_000, 96_000_000),  # a packet among more hosts costs more
-        (4, 32, 2_200_000, 227_300_000),
-        (8, 8, 7_170_000, 69_800_000),  # more packets share a turn
+        (4, 16, 4_530_000, 110_400_000),  # a packet among more hosts costs more
+        (4, 32, 1_750_000, 285_800_000),
+        (8, 8, 6_940_000, 72_100_000),  # more packets share a turn
         (4, 4, 25_100_000, 20_000_000),
         (1, 2, 100_000_000, 5_000_000),  # timers want no shorter rtt
     ],
@@ -77,9 +78,9 @@ def test_too_many_packets_are_warned_of_with_what_fits() -> None:
     (warning,) = budget(shape, TWO_CORES).warnings
     assert warning.code == "fabric-cpus"
     assert warning.text == (
-        "all hosts at line rate take 2.6 CPUs (23,596 packets/s, 4,000 turns/s of endpoints), over the 1.2 that this "
-        "machine carries for mrc (two cores, not measured: `mrc-testbed calibrate`); port_rate 5.21 Mb/s with rtt 96 ms"
-        " fits"
+        "all hosts at line rate take 2.8 CPUs (23,596 packets/s, 4,000 turns/s of endpoints), over the 1 that this "
+        "machine carries for mrc (two cores, not measured: `mrc-testbed calibrate`); port_rate 4.53 Mb/s with rtt "
+        "110.4 ms fits"
     )
 
 
@@ -93,7 +94,7 @@ def test_a_suggestion_fits_the_capacity_it_was_made_for(planes: int, hosts: int,
 def test_a_machine_that_was_measured_is_judged_by_its_own_budget() -> None:
     assert budget(replace(QUICKSTART, family=Clos2(4, 4, 4)), Capacity(50_000, "calibrated")).warnings == ()
     (warning,) = budget(QUICKSTART, Capacity(6_000, "calibrated")).warnings
-    assert "over the 0.33 that this machine carries for mrc (calibrated); port_rate" in warning.text
+    assert "over the 0.28 that this machine carries for mrc (calibrated); port_rate" in warning.text
 
 
 @pytest.mark.parametrize("transport", COSTS)
@@ -124,7 +125,7 @@ def test_a_folded_fabric_is_told_the_rate_to_write(planes: int, hosts: int, pps:
 def test_small_packets_are_suggested_for_as_what_they_cost() -> None:
     shape = replace(QUICKSTART, payload_bytes=1024)
     (warning,) = budget(shape, TWO_CORES).warnings
-    assert "take 3.9 CPUs" in warning.text
+    assert "take 3.6 CPUs" in warning.text
     assert "; port_rate 3.45 Mb/s with rtt 145 ms fits" in warning.text
     slower = replace(shape, port_rate_bps=3_450_000, rtt_ns=145_000_000)
     standard = cpus(QUICKSTART, full_load(QUICKSTART), STANDARD_COST)
@@ -176,13 +177,27 @@ def test_each_doubling_of_the_hosts_at_work_makes_a_packet_dearer() -> None:
     assert among == pytest.approx([1, 1, 1 + CROWD, 1 + 3 * CROWD])
 
 
+@given(st.integers(2, 256), st.floats(0, 1))
+def test_hosts_that_pause_crowd_nobody_and_the_rest_do(hosts: int, share: float) -> None:
+    busy, calm, few = (
+        packet_s(Load(1, hosts, pausing=pausing), STANDARD_COST) for pausing in (0, share * hosts, hosts - 1)
+    )
+    assert few == STANDARD_COST.packet_s <= calm <= busy
+
+
+def test_a_packet_over_one_switch_is_cheaper_than_one_over_three() -> None:
+    near, usual, far = (packet_s(Load(1, 8, switches=switches), STANDARD_COST) for switches in (1, 3, 5))
+    assert usual == STANDARD_COST.packet_s
+    assert far - usual == pytest.approx(usual - near) == pytest.approx(2 * SWITCH_S)
+
+
 def test_64_hosts_at_3_mbit_are_too_much_for_two_cores_that_carry_34_000_packets() -> None:
-    """Four of four such runs were inconclusive; at half the rate they were believed."""
+    """Four of four such runs were inconclusive; at half the rate they were believed, near what can be."""
     fast = Capacity(34_000, "calibrated")
     shape = clos2_shape(4, 8, 8, 8, 3_000_000, 167_000_000)
     assert cpus(shape, full_load(shape), fast.cost) > 1.1 * fast.cpus
     slower = replace(shape, port_rate_bps=1_500_000, rtt_ns=334_000_000)
-    assert cpus(slower, full_load(slower), fast.cost) < 0.9 * fast.cpus
+    assert cpus(slower, full_load(slower), fast.cost) < 0.95 * fast.cpus
 
 
 @given(st.integers(9, 256), st.floats(0, 2))
