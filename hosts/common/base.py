@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
-from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal
+from mrc_testbed.hosts.common.bth import CLASS_CONTROL, seal, whole
 from mrc_testbed.hosts.common.errors import UnknownQpError
 from mrc_testbed.hosts.common.events import QpFailure
 from mrc_testbed.hosts.common.figures import QpPackets
@@ -55,7 +55,9 @@ class SharedContext:
     """The queues of one endpoint. `control_room`: control packets that may wait to be sent. Nothing holds them back but
     the application, which polls after every few inputs: what finds no room answers a flood."""
 
-    __slots__ = ("blocked_until", "control", "control_room", "events", "held", "pacer", "ready", "timers")
+    __slots__ = (
+        "blocked_until", "control", "control_room", "events", "held", "lends", "lent", "pacer", "ready", "timers"
+    )  # fmt: skip
 
     def __init__(self, pacer: Pacer, control_room: int) -> None:
         self.pacer = pacer
@@ -69,6 +71,9 @@ class SharedContext:
         self.timers = Timers()
         self.blocked_until = 0
         """No sender can go before this time; 0: not known, look."""
+        self.lends = False
+        """Senders may write headers alone, and leave their payload in `lent`."""
+        self.lent: memoryview | None = None
 
     def figures(self) -> dict[str, int]:
         """All counters so far, flat."""
@@ -213,6 +218,21 @@ class EndpointBase(Generic[ContextT, QpT]):
         """Take in one UDP payload from host `peer`. The view is not kept."""
         raise NotImplementedError
 
+    def handle_parts(
+        self,
+        headers: bytes,
+        payload: memoryview,
+        peer: int,
+        flow_label: int,
+        udp_port: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """`handle_datagram` for a packet whose payload was lent, and which nothing has changed on its way."""
+        view = memoryview(whole(headers, payload))
+        self.handle_datagram(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+
     def handle_timeout(self, now_ns: int) -> None:
         """Run every timer that is due. Calling it early or late is allowed."""
         self._context.timers.run(now_ns)
@@ -254,6 +274,19 @@ class EndpointBase(Generic[ContextT, QpT]):
         if self._icrc:
             seal(buffer, packet[0])
         return packet
+
+    def lend_payloads(self) -> None:
+        """From now on `poll_transmit` may write the headers of a packet alone; who polls has to look at `take_lent`.
+        With a CRC all is written as ever."""
+        self._context.lends = not self._icrc
+
+    def take_lent(self) -> memoryview | None:
+        """The payload of the packet polled last, which never changes; None: it was written behind its headers."""
+        context = self._context
+        lent = context.lent
+        if lent is not None:
+            context.lent = None
+        return lent
 
     def _poll_data(self, now_ns: int, buffer: memoryview) -> Packet | None:
         """Senders take turns, packet by packet; one that has to wait lets the others go on."""

@@ -72,12 +72,23 @@ def seal(buffer: memoryview, size: int) -> None:
     _pack_word(buffer, end, crc32(buffer[:end]))
 
 
-def close(buffer: memoryview, start: int, payload: memoryview, pad: int) -> int:
+def close(buffer: memoryview, start: int, payload: memoryview) -> int:
     """Payload, padding and a zero trailer, from `start` on. Returns the size of the packet."""
     end = start + len(payload)
     buffer[start:end] = payload
+    pad = -len(payload) & 3
     if pad:
         buffer[end : end + pad] = bytes(pad)
         end += pad
     _pack_word(buffer, end, 0)
     return end + ICRC_BYTES
+
+
+def bytes_after_headers(payload: memoryview) -> int:
+    """Size of a payload with its padding and its trailer."""
+    return (len(payload) + 3 & ~3) + ICRC_BYTES
+
+
+def whole(headers: bytes, payload: memoryview) -> bytes:
+    """The packet that `close` makes of these headers."""
+    return b"".join((headers, payload, bytes(bytes_after_headers(payload) - len(payload))))

@@ -12,12 +12,26 @@ class Message:
     """One posted write. `msn` and later fields are set when its first packet is sent. `address` and `rkey` are the
     peer's."""
 
-    __slots__ = ("address", "data", "first", "immediate", "last", "last_index", "msn", "rkey", "rqmsn", "wr_id")
+    __slots__ = (
+        "address",
+        "data",
+        "first",
+        "fixed",
+        "immediate",
+        "last",
+        "last_index",
+        "msn",
+        "rkey",
+        "rqmsn",
+        "wr_id",
+    )
 
     def __init__(
         self, data: ReadableMemory, address: int, rkey: int, wr_id: int, immediate: int | None, payload_bytes: int
     ) -> None:
         self.data = data
+        self.fixed = isinstance(data, memoryview) and isinstance(data.obj, bytes)
+        """These bytes can never change, so packets need no copy of them."""
         self.address = address
         self.rkey = rkey
         self.wr_id = wr_id

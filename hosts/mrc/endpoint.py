@@ -227,19 +227,39 @@ class Endpoint(EndpointBase[Context, Qp]):
         elif opcode > wire.LAST_DATA_OPCODE:
             self._on_control(view, opcode, peer, entropy, traffic_class, arrival_ns, now_ns)
         else:
-            qp = self._receiving_qp(view, peer)
+            qp = self._receiving_qp(wire.destination_qpn(view), peer)
             if qp is None:
                 return
             if last_hop is None:
                 ce_seen = traffic_class & bth.ECN_MASK == bth.ECN_CE
-                qp.receiver.on_data(view, entropy, ce_seen, arrival_ns, now_ns)
+                qp.receiver.on_data(view, None, entropy, ce_seen, arrival_ns, now_ns)
             else:
                 qp.receiver.on_trimmed(view, entropy, last_hop)
 
-    def _receiving_qp(self, view: memoryview, peer: int) -> Qp | None:
+    def handle_parts(
+        self,
+        headers: bytes,
+        payload: memoryview,
+        peer: int,
+        flow_label: int,
+        udp_port: int,
+        traffic_class: int,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """As of `EndpointBase`. Nothing has to be checked, as another endpoint of this kind wrote them."""
+        if peer not in self._peers:
+            self._context.counters.refuse(Ignored.UNKNOWN_PEER)
+            return
+        qp = self._receiving_qp(headers[5] << 16 | headers[6] << 8 | headers[7], peer)
+        if qp is not None:
+            entropy = (flow_label & 0xFFFF) << 16 | udp_port
+            ce_seen = traffic_class & bth.ECN_MASK == bth.ECN_CE
+            qp.receiver.on_data(memoryview(headers), payload, entropy, ce_seen, arrival_ns, now_ns)
+
+    def _receiving_qp(self, qpn: int, peer: int) -> Qp | None:
         """The QP a packet is for, if it takes packets in; counts why there is none."""
-        # `wire.destination_qpn`, without the price of a call for every packet.
-        qp = self._qps.get(view[5] << 16 | view[6] << 8 | view[7])
+        qp = self._qps.get(qpn)
         if qp is None:
             self._context.counters.refuse(Ignored.UNKNOWN_QP)
         elif qp.peer.number != peer:
@@ -261,7 +281,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         now_ns: int,
     ) -> None:
         """SACK, NACK, Transport ACK, reliability probe."""
-        qp = self._receiving_qp(view, peer)
+        qp = self._receiving_qp(wire.destination_qpn(view), peer)
         if qp is None:
             return
         named = opcode != wire.TRANSPORT_ACK

@@ -131,12 +131,17 @@ class Receiver:
 
     # --- data ---
 
-    def on_data(self, view: memoryview, entropy: int, ce_seen: bool, arrival_ns: int, now_ns: int) -> None:
-        """One whole data packet. `entropy` is its EV."""
-        # Also right for the bits of data without TSETH, which are no shorter with their ICRC.
-        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_stamped(view)
-        if not bits & wire.TIMESTAMP:
-            opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_unstamped(view)
+    def on_data(
+        self,
+        view: memoryview,
+        payload: memoryview | None,
+        entropy: int,
+        ce_seen: bool,
+        arrival_ns: int,
+        now_ns: int,
+    ) -> None:
+        """One data packet: all of it, or its headers with `payload` beside them. `entropy` is its EV."""
+        opcode, pad, bits, rqmsn, msn, timestamp, address, rkey, length = wire.read_data(view)
         expected = self._expected
         offset = ((bits - self._initial_psn - expected + HALF) & MASK) - HALF
         if offset < OLDEST_DUPLICATE:
@@ -154,8 +159,10 @@ class Receiver:
         if offset >= self._psn_range:
             self._refuse_new(bits, timestamp, entropy)
             return
-        start, end = wire.payload_bounds(len(view), opcode, pad, bits)
-        wrong = self._place(view[start:end], address, rkey, length)
+        if payload is None:
+            start, end = wire.payload_bounds(len(view), opcode, pad, bits)
+            payload = view[start:end]
+        wrong = self._place(payload, address, rkey, length)
         if wrong is None and opcode in bth.ENDS_MESSAGE:
             wrong = self._note_end(view, opcode, rqmsn, msn, seq, length)
         if wrong is not None:
@@ -164,7 +171,7 @@ class Receiver:
         if from_here and not bits & wire.RETRANSMISSION:
             self._counters.reordered += 1
         if self._track(offset, entropy):
-            self._report(end - start, seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
+            self._report(len(payload), seq, bits, timestamp, entropy, ce_seen, arrival_ns, now_ns)
 
     def _refuse_new(self, bits: int, timestamp: int, entropy: int) -> None:
         """A packet beyond the PSN range, or any new one of a QP that is being closed; that is not answered."""

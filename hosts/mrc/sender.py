@@ -262,7 +262,10 @@ class Sender(DataSender):
         payload = message.data[offset : offset + self._payload_bytes]
         if len(payload) != self._payload_bytes and offset + len(payload) != len(message.data):
             return 0
-        self._context.counters.bytes_sent += len(payload)
+        context = self._context
+        context.counters.bytes_sent += len(payload)
+        if context.lends:
+            context.lent = payload if message.fixed else memoryview(bytes(payload))
         return wire.emit_data(
             buffer,
             message.opcode(index),
@@ -277,6 +280,7 @@ class Sender(DataSender):
             payload,
             message.immediate if index == message.last_index else None,
             self._ts_field,
+            context.lends,
         )
 
     def _account(self, path: Path, size: int, now_ns: int) -> None:

@@ -33,6 +33,7 @@ from mrc_testbed.hosts.common.bth import (
     WRITE_ONLY,
     WRITE_ONLY_IMM,
     Refusal,
+    bytes_after_headers,
     close,
     has_icrc,
 )
@@ -234,16 +235,17 @@ def emit_data(
     payload: memoryview,
     immediate: int | None,
     ts_field: int = TS_FIELD,
+    lent: bool = False,
 ) -> int:
     """Data packet with TSETH; returns its size. `bits_psn` is PSN with the flag bits, TIMESTAMP among them, and
-    `length` the DMA length of the message."""
+    `length` the DMA length of the message. `lent`: write the headers alone."""
     pad = -len(payload) & 3
     _pack_data(buffer, 0, opcode, pad << 4, PKEY, qpn, bits_psn, rqmsn, msn, timestamp, ts_field, address, rkey, length)
     start = DATA_HEADER_BYTES
     if immediate is not None:
         _IMMEDIATE.pack_into(buffer, start, immediate)
         start += IMMEDIATE_BYTES
-    return close(buffer, start, payload, pad)
+    return start + bytes_after_headers(payload) if lent else close(buffer, start, payload)
 
 
 def parse_data(view: memoryview) -> DataFields:
@@ -261,12 +263,17 @@ def _unstamped_reth(view: memoryview) -> tuple[int, int, int]:
     return _UNSTAMPED_RETH.unpack_from(view, DATA_HEADER_BYTES - TSETH_BYTES - _UNSTAMPED_RETH.size)
 
 
-read_stamped: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
-"""(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey, length) of data with TSETH."""
+_read_stamped: Callable[[memoryview], UsedDataFields] = _DATA_USED.unpack_from
 
 
-def read_unstamped(view: memoryview) -> UsedDataFields:
-    """As `read_stamped` of data without TSETH: timestamp is 0."""
+def read_data(view: memoryview) -> UsedDataFields:
+    """(opcode, pad << 4, bits and PSN, RQMSN, MSN, timestamp, address, rkey, length); without TSETH timestamp is 0."""
+    # Also right for the bits of data without TSETH, which are no shorter with their ICRC or what follows them.
+    fields = _read_stamped(view)
+    return fields if fields[2] & TIMESTAMP else _read_unstamped(view)
+
+
+def _read_unstamped(view: memoryview) -> UsedDataFields:
     opcode, pad, _, _, bits_psn, rqmsn, msn = _UNSTAMPED_START.unpack_from(view)
     return opcode, pad, bits_psn, rqmsn, msn, 0, *_unstamped_reth(view)
 

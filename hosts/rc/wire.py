@@ -155,7 +155,7 @@ def emit_data(
     if immediate is not None:
         _WORD.pack_into(buffer, start, immediate)
         start += IMMEDIATE_BYTES
-    return close(buffer, start, payload, pad)
+    return close(buffer, start, payload)
 
 
 def bits_and_psn(view: memoryview) -> int:
@@ -202,13 +202,13 @@ def emit_cnp(buffer: memoryview, qpn: int) -> int:
 def emit_read(buffer: memoryview, qpn: int, psn: int, address: int, rkey: int) -> int:
     """Request of FLAGS_BYTES at `address`."""
     _BTH_RETH.pack_into(buffer, 0, READ_REQUEST, 0, PKEY, qpn, ACK_REQUEST | psn, address, rkey, FLAGS_BYTES)
-    return close(buffer, BTH_BYTES + RETH_BYTES, _NOTHING, 0)
+    return close(buffer, BTH_BYTES + RETH_BYTES, _NOTHING)
 
 
 def emit_flags(buffer: memoryview, qpn: int, psn: int, msn: int, flags: bytes) -> int:
     """Response to `emit_read`. `msn`: the first message that is not whole yet."""
     _ACK.pack_into(buffer, 0, READ_RESPONSE, 0, PKEY, qpn, psn, SYNDROME_ACK << 24 | msn & 0xFFFFFF, 0)
-    return close(buffer, BTH_BYTES + 4, memoryview(flags), 0)
+    return close(buffer, BTH_BYTES + 4, memoryview(flags))
 
 
 def parse_flags(view: memoryview) -> tuple[int, int, bytes]:

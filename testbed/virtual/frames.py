@@ -48,7 +48,7 @@ class Frames:
 
     def leaving(self, port: Port, packet: VirtualPacket, most_bytes: int = _WHOLE) -> bytes:
         """The first bytes of a packet as it leaves by a port."""
-        way, sent = packet.way, packet.sent or (len(packet.data), packet.traffic_class)
+        way, sent = packet.way, packet.sent or (packet.length, packet.traffic_class)
         size = sent[0] + _UDP.size
         headers = self._known.get((way, port))
         if headers is None:
@@ -62,7 +62,7 @@ class Frames:
             parts = [_IPV6.pack(outermost, size, first)]
         parts.append(ports)
         above = ethernet + b"".join(parts)
-        return (above + packet.data[: max(0, most_bytes - len(above))])[:most_bytes]
+        return (above + packet.whole()[: max(0, most_bytes - len(above))])[:most_bytes]
 
     def _headers(self, port: Port, way: VirtualWay, switches: int) -> _Headers:
         """Headers of a way's packets that have passed this number of switches."""

@@ -44,7 +44,7 @@ class Inbox:
         if packet is None:
             return None
         way = packet.way
-        view = memoryview(packet.data)
+        view = memoryview(packet.whole())
         return view, way.source, way.flow_label, way.source_port, packet.traffic_class, packet.due_ns
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mrc_testbed.hosts.common.bth import bytes_after_headers
 from mrc_testbed.hosts.loops import RECEIVE_BATCH, TRANSMIT_BATCH, DatagramLoop, TransportLoop
 from mrc_testbed.hosts.network import DatagramNetwork
 from mrc_testbed.hosts.session import Session
@@ -11,13 +12,16 @@ from mrc_testbed.testbed.virtual.scheduler import Scheduler
 
 
 class InboxLoop(DatagramLoop):
-    """As `DatagramLoop`. No time passes in a turn, so no clock is read for a packet."""
+    """As `DatagramLoop`. No time passes in a turn, so no clock is read for a packet; and an endpoint of ours lends the
+    payloads of its packets."""
 
     def __init__(
         self, network: DatagramNetwork, session: Session, scheduler: Scheduler, inbox: Inbox, nic: Nic
     ) -> None:
         super().__init__(network, session, lambda: scheduler.now_ns, inbox)
         self._scheduler, self._inbox, self._nic = scheduler, inbox, nic
+        if self._own is not None:
+            self._own.lend_payloads()
 
     def receive(self) -> None:
         """As of `DatagramLoop`."""
@@ -35,10 +39,12 @@ class InboxLoop(DatagramLoop):
             way, arrival_ns = packet.way, packet.due_ns
             if now_ns - arrival_ns > self._late_ns and arrival_ns >= self._session.excused_until_ns:
                 self._network.packets_late += 1
-            view = memoryview(packet.data)
-            own.handle_datagram(
-                view, way.source, way.flow_label, way.source_port, packet.traffic_class, arrival_ns, now_ns
-            )
+            data, payload, traffic_class = packet.data, packet.payload, packet.traffic_class
+            source, label, port = way.source, way.flow_label, way.source_port
+            if payload is None:
+                own.handle_datagram(memoryview(data), source, label, port, traffic_class, arrival_ns, now_ns)
+            else:
+                own.handle_parts(data, payload, source, label, port, traffic_class, arrival_ns, now_ns)
         self._network.packets_in += RECEIVE_BATCH
         self.busy = True
 
@@ -62,7 +68,10 @@ class InboxLoop(DatagramLoop):
                 network.packets_out += sent
                 break
             size, destination, traffic_class = packet
-            nic.send(outgoing[:size], destination, traffic_class)
+            payload = own.take_lent()
+            if payload is not None:
+                size -= bytes_after_headers(payload)
+            nic.send(outgoing[:size], destination, traffic_class, payload)
         else:
             network.packets_out += TRANSMIT_BATCH
             self.busy = True

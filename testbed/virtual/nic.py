@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from mrc_testbed.hosts.common.bth import bytes_after_headers
 from mrc_testbed.testbed.switching.options import NIC_QUEUE_PACKETS
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
@@ -30,14 +31,17 @@ class Nic:
         self._scheduler = scheduler
         self._known: dict[Any, VirtualWay] = {}
 
-    def send(self, packet: memoryview | bytes, destination: Any, traffic_class: int) -> None:
-        """Send, or lose and count in `lost`. The packet is copied. Raises ValueError for a destination that is none."""
+    def send(
+        self, packet: memoryview | bytes, destination: Any, traffic_class: int, payload: memoryview | None = None
+    ) -> None:
+        """Send, or lose and count in `lost`. The packet is copied, but not a `payload` that comes behind it. Raises
+        ValueError for a destination that is none."""
         way = self._known.get(destination)
         if way is None:
             if len(self._known) == KNOWN_WAYS:
                 self._known.clear()
             way = self._known[destination] = self._ways.way(self._host, destination)
-        why = self.offer(way, bytes(packet), traffic_class)
+        why = self.offer(way, bytes(packet), traffic_class, payload)
         if why:
             self.lost[why] += 1
 
@@ -45,7 +49,7 @@ class Nic:
         """The way along a list of uSIDs and back to this host. Raises ValueError."""
         return self._ways.loop(self._host, uids)
 
-    def offer(self, way: VirtualWay, data: bytes, traffic_class: int) -> str:
+    def offer(self, way: VirtualWay, data: bytes, traffic_class: int, payload: memoryview | None = None) -> str:
         """Send on a known way; returns why this host's port refused it, by errno, or nothing."""
         row, high = self._headers.look(data, traffic_class)
         port = way.ports[0]
@@ -54,5 +58,7 @@ class Nic:
         if port.queued_bytes() > _QUEUE_BYTES:
             return "ENOBUFS"
         size_bytes = len(data) + self._headers.frame_bytes
-        port.offer(VirtualPacket(way, data, size_bytes, traffic_class, row, high), self._scheduler.now_ns)
+        if payload is not None:
+            size_bytes += bytes_after_headers(payload)
+        port.offer(VirtualPacket(way, data, size_bytes, traffic_class, row, high, payload), self._scheduler.now_ns)
         return ""

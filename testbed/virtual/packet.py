@@ -1,7 +1,8 @@
 """Packets on their way through the virtual network, and what ports see of them.
 
-A packet is the UDP payload that a host sent. The headers below are counted in its size, and what they would say is
-beside it; they are not made. The rules by which ports read a packet are those of bpf/mrc_packets.h and plain_packets.h.
+A packet is the UDP payload that a host sent, in one piece or as headers and a payload that stays where its sender has
+it. The headers below are counted in its size, and what they would say is beside it; they are not made. The rules by
+which ports read a packet are those of bpf/mrc_packets.h and plain_packets.h.
 """
 
 from __future__ import annotations
@@ -57,23 +58,33 @@ class VirtualWay:
 
 
 class VirtualPacket(Due):
-    """`size_bytes` is that of the frame, `row` one of the rows above, `high` says that it goes before data, `hop` is
-    the number of ports that it has left by, and `port` the one by which it is being sent: its time comes when its last
-    bit has left. `sent`: bytes and traffic class that its headers still claim, where a
-    switch trimmed it and left them alone. `after`: the packet that waits behind it (`PacketQueue`).
-    `due_ns`: when it has arrived at its host, delay line included."""
+    """`data`: the packet, or what goes before `payload`; a payload beside it never changes. `size_bytes` is that of the
+    frame, `row` one of the rows above, `high` says that it goes before data, `hop` is the number of ports that it has
+    left by, and `port` the one by which it is being sent: its time comes when its last bit has left. `sent`: bytes and
+    traffic class that its headers still claim, where a switch trimmed it and left them alone. `after`: the packet that
+    waits behind it (`PacketQueue`). `due_ns`: when it has arrived at its host, delay line included."""
 
     __slots__ = (
-        *("after", "data", "due_ns", "high", "hop", "port", "ports", "row", "sent", "size_bytes", "traffic_class"),
-        "way",
+        *("after", "data", "due_ns", "high", "hop", "payload", "port", "ports", "row", "sent", "size_bytes"),
+        *("traffic_class", "way"),
     )
 
-    def __init__(self, way: VirtualWay, data: bytes, size_bytes: int, traffic_class: int, row: int, high: bool) -> None:
+    def __init__(
+        self,
+        way: VirtualWay,
+        data: bytes,
+        size_bytes: int,
+        traffic_class: int,
+        row: int,
+        high: bool,
+        payload: memoryview | None = None,
+    ) -> None:
         super().__init__()
         self.way = way
         self.ports = way.ports
         self.port: Port | None = None
         self.data = data
+        self.payload = payload
         self.size_bytes = size_bytes
         self.traffic_class = traffic_class
         self.row = row
@@ -87,6 +98,19 @@ class VirtualPacket(Due):
         """As of `Due`."""
         if self.port is not None:
             self.port.has_left(self)
+
+    @property
+    def length(self) -> int:
+        """Bytes of the whole packet."""
+        return len(self.data) if self.payload is None else len(self.data) + bth.bytes_after_headers(self.payload)
+
+    def whole(self) -> bytes:
+        """The packet in one piece."""
+        return self.data if self.payload is None else bth.whole(self.data, self.payload)
+
+    def become(self, data: bytes) -> None:
+        """Something on the way has made another packet of it."""
+        self.data, self.payload = data, None
 
 
 class PacketQueue:
@@ -145,7 +169,7 @@ class Headers:
         """How much of the UDP payload trimming leaves, if the DSCP and the opcode allow it and something is left to cut
         off; else 0."""
         left = self._left[packet.data[0]] if packet.traffic_class >> 2 in self._trimmable else 0
-        return left if left < len(packet.data) else 0
+        return left if left < packet.length else 0
 
 
 class MrcHeaders(Headers):
@@ -161,7 +185,7 @@ class MrcHeaders(Headers):
     def payload(self, packet: VirtualPacket) -> range:
         """All but headers and ICRC."""
         start = _MRC_HEADER_BYTES[packet.data[0]]
-        return range(start, len(packet.data) - bth.ICRC_BYTES) if start else range(0)
+        return range(start, packet.length - bth.ICRC_BYTES) if start else range(0)
 
 
 class PlainHeaders(Headers):
@@ -180,4 +204,4 @@ class PlainHeaders(Headers):
     def payload(self, packet: VirtualPacket) -> range:
         """What is past all headers that a packet may have, but for the ICRC."""
         start = _MRC_HEADER_BYTES[packet.data[0]] or _RC_HEADER_BYTES
-        return range(start, len(packet.data) - bth.ICRC_BYTES)
+        return range(start, packet.length - bth.ICRC_BYTES)

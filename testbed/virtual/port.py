@@ -302,9 +302,9 @@ class Port:
     def _trim(self, packet: VirtualPacket, bare_bytes: int) -> None:
         rules = self._headers.rules
         if not rules.rewrite_length:
-            packet.sent = len(packet.data), packet.traffic_class
+            packet.sent = packet.length, packet.traffic_class
         packet.traffic_class = rules.mark(self._limits.levels.last_hop) << 2 | packet.traffic_class & bth.ECN_MASK
-        packet.data = packet.data[:bare_bytes]
+        packet.become(packet.whole()[:bare_bytes])
         packet.size_bytes = self._headers.frame_bytes + bare_bytes
         packet.row, packet.high = TRIMMED_ROW, rules.first
 

@@ -68,6 +68,6 @@ def fate(
 def flip_one_bit(packet: VirtualPacket, places: range, random: Random) -> None:
     """Change one bit in one of these bytes."""
     dice = random.getrandbits(_DICE_BITS)
-    data = bytearray(packet.data)
+    data = bytearray(packet.whole())
     data[places[(dice >> 3) % len(places)]] ^= 1 << (dice & 7)
-    packet.data = bytes(data)
+    packet.become(bytes(data))

@@ -116,7 +116,7 @@ def test_data_without_a_time_stamp_differs_in_nothing_else(opcode, psn, msn, add
     packet = memoryview(unstamped(stamped))
     assert wire.check(packet, False) is None
     assert not wire.is_stamped(packet)
-    op, pad, *rest = wire.read_unstamped(packet)
+    op, pad, *rest = wire.read_data(packet)
     assert (op, rest) == (opcode, [psn, 7, msn, 0, address, rkey, length])
     assert wire.parse_data(packet)[:9] == (opcode, pad, bth.PKEY, 0x123, psn, 7, msn, 0, 0)
     start, end = wire.payload_bounds(len(packet), op, pad, psn)
@@ -144,7 +144,7 @@ def test_data_round_trip(opcode, qpn, psn, rtx, rqmsn, msn, stamp, address, rkey
     op, pad, pkey, *rest = wire.parse_data(packet)
     assert (op, pkey, rest) == (opcode, bth.PKEY, [*fields[1:6], wire.TS_FIELD, *fields[6:]])
     assert wire.is_stamped(packet)
-    assert wire.read_stamped(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
+    assert wire.read_data(packet) == (opcode, pad, bits, rqmsn, msn, stamp, address, rkey, length)
     start, end = wire.payload_bounds(len(packet), op, pad, bits)
     assert packet[start:end] == payload
     assert wire.destination_qpn(packet) == qpn
@@ -256,7 +256,7 @@ def test_a_trimmed_packet_needs_what_a_nack_is_made_of():
     for kept in (36, 26, 20):
         view = memoryview(GOLDEN_DATA_ONLY_IMM[:kept])
         assert wire.check_trimmed(view) is None
-        assert wire.read_trimmed(view) == wire.read_stamped(memoryview(GOLDEN_DATA_ONLY_IMM))[2:6:3]
+        assert wire.read_trimmed(view) == wire.read_data(memoryview(GOLDEN_DATA_ONLY_IMM))[2:6:3]
     assert wire.check_trimmed(memoryview(GOLDEN_DATA_ONLY_IMM[:19])) is bth.Refusal.TOO_SHORT
     assert wire.check_trimmed(memoryview(GOLDEN_UNSTAMPED[:16])) is None
     assert wire.read_trimmed(memoryview(GOLDEN_UNSTAMPED[:16])) == (wire.parse_data(memoryview(GOLDEN_UNSTAMPED))[4], 0)

@@ -41,7 +41,7 @@ class Got(NamedTuple):
 def got_of(at_ns: int, packet: VirtualPacket) -> Got:
     """What its host was given of a packet."""
     way = packet.way
-    return Got(at_ns, packet.data, way.source, way.flow_label, way.source_port, packet.traffic_class)
+    return Got(at_ns, packet.whole(), way.source, way.flow_label, way.source_port, packet.traffic_class)
 
 
 class Stage:
