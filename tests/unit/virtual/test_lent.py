@@ -12,7 +12,7 @@ from mrc_testbed.hosts.mrc.config import EndpointConfig
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from tests.port_cases import CORE_LINK, LAST_LINK, PAYLOAD
-from tests.unit.virtual.test_tap import LINKS, WHOLE, read, seen, tapped
+from tests.unit.virtual.test_tap import LINKS, read, seen, tapped
 from tests.unit.virtual.virtual_stage import Stage
 
 TOKEN = 7
@@ -64,7 +64,7 @@ def test_ports_treat_both_alike(lent: bool) -> None:
 
 
 def pair(icrc: bool = False) -> tuple[Endpoint, Endpoint, int, Any]:
-    """Two connected endpoints, the first of which lends its payloads; its QP, and the terms of the other's."""
+    """Two connected endpoints, one that lends its payloads first; its QP, and the terms of the other's."""
     ends = []
     for host in (0, 1):
         config = EndpointConfig(
