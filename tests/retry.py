@@ -39,6 +39,8 @@ class RetryPlugin:
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for attempt in range(1, ATTEMPTS + 1):
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            if hasattr(item.config, "workerinput"):
+                reports = worth_sending(reports)
             again = attempt < ATTEMPTS and any(_outcome(each) == "inconclusive" for each in reports)
             for report in reports:
                 if again and _outcome(report) == "inconclusive":
@@ -84,6 +86,17 @@ class RetryPlugin:
                 terminalreporter.section(meaning)
             for report in found:
                 terminalreporter.line(f"{report.nodeid}: {report.late}")
+
+
+def worth_sending(reports: list[pytest.TestReport]) -> list[pytest.TestReport]:
+    """What a worker of xdist reports of an attempt: a set-up or an end that passed says nothing but its seconds, which
+    are added to the call's. Three reports of ten thousand tests cost as much as a hundred of them."""
+    call = next((each for each in reports if each.when == "call"), None)
+    if call is None:
+        return reports
+    quiet = [each for each in reports if each is not call and each.passed]
+    call.duration += sum(each.duration for each in quiet)
+    return [each for each in reports if each not in quiet]
 
 
 def _outcome(report: pytest.TestReport) -> str:

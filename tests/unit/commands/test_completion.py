@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
+from typer import main
 
 from mrc_testbed.testbed import cli
 from mrc_testbed.testbed.commands.completion.answers import answers
@@ -62,7 +62,7 @@ Answered = Callable[..., list[str]]
 def answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answered:
     """The values that are offered for the last word, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda *words: [line.partition("\t")[0] for line in answers(get_command(cli.app), words)]
+    return lambda *words: [line.partition("\t")[0] for line in answers(main.get_command(cli.app), words)]
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_what_fits(answered: Answered, line: str, offered: list[str]) -> None:
 
 
 def test_nothing_typed_offers_every_command(answered: Answered) -> None:
-    assert answered("") == [*get_command(cli.app).commands]  # type: ignore[attr-defined]
+    assert answered("") == [*main.get_command(cli.app).commands]  # type: ignore[attr-defined]
 
 
 def test_runs_and_their_nodes(answered: Answered, runs: Path) -> None:
@@ -139,7 +139,7 @@ def parameters(command: Any) -> Iterator[Any]:
 
 def test_every_kind_of_value_is_known() -> None:
     """By its metavar: a new one belongs among those that can be listed, or among the free ones here."""
-    root = get_command(cli.app)
+    root = main.get_command(cli.app)
     unknown = [
         (one.name, one.metavar)
         for one in parameters(root)

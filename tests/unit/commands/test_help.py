@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from typer.main import get_command
+from typer import main
 
 from mrc_testbed.testbed import cli
 from mrc_testbed.testbed.commands.help import first_sentence
@@ -38,7 +38,7 @@ def test_a_help_says_kinds_of_values_in_words(call: Call, monkeypatch: pytest.Mo
 
 
 def command(words: str) -> Any:
-    found: Any = get_command(cli.app)
+    found: Any = main.get_command(cli.app)
     for word in words.split():
         found = found.commands[word]
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +165,25 @@ def test_stolen_time_is_that_of_the_worst_window() -> None:
         stolen.look(begun_ns + int(at_s * 1e9))
     assert stolen.take(begun_ns + int(7.6e9)) == pytest.approx(0.1), "and 0.1 s are no window"
     assert stolen.take(begun_ns + int(8.5e9)) == 1
+
+
+@pytest.mark.parametrize(
+    ("outcomes_of_three", "sent"),
+    [
+        (("passed", "passed", "passed"), [("call", 6.0)]),
+        (("passed", "failed", "passed"), [("call", 6.0)]),
+        (("passed", "passed", "failed"), [("call", 3.0), ("teardown", 3.0)]),
+        (("failed", None, "passed"), [("setup", 1.0), ("teardown", 3.0)]),
+        (("skipped", None, "passed"), [("setup", 1.0), ("teardown", 3.0)]),
+    ],
+)
+def test_a_worker_sends_what_says_something_and_all_seconds(
+    outcomes_of_three: tuple[Any, ...], sent: list[tuple[str, float]]
+) -> None:
+    phases: list[Any] = ["setup", "call", "teardown"]
+    reports = [
+        pytest.TestReport("a.py::b", ("a.py", 1, "b"), {}, outcome, None, when, duration=seconds)
+        for seconds, when, outcome in zip((1.0, 2.0, 3.0), phases, outcomes_of_three, strict=True)
+        if outcome
+    ]
+    assert [(each.when, each.duration) for each in retry.worth_sending(reports)] == sent
