@@ -43,6 +43,7 @@ class Stopwatch(Silent):
     def __init__(self) -> None:
         self.began_s: dict[str, float] = {}
         self.resident_mib: list[float] = []
+        self._memory = os.open("/proc/self/statm", os.O_RDONLY)
 
     def publish(self, event: RunEvent) -> None:
         if isinstance(event, PhaseBegins):
@@ -50,12 +51,8 @@ class Stopwatch(Silent):
         elif isinstance(event, WorkloadBegins):
             self.began_s["workload"] = process_time()
         elif isinstance(event, PortsSampled) and "heal" not in self.began_s:
-            self.resident_mib.append(resident_mib())
-
-
-def resident_mib() -> float:
-    """Of this process, now."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 2**20
+            pages = int(os.pread(self._memory, 100, 0).split()[1])
+            self.resident_mib.append(pages * resource.getpagesize() / 2**20)
 
 
 def virtual(file: Path, changes: list[str], folder: Path, profile: bool) -> None:

@@ -34,6 +34,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 """What each operation takes; `together` takes any number of lists of operations."""
 TOGETHER = "together"
+REPEAT = "repeat"
 _TEXT = {"qp", "source"}
 _POSITIVE = {"message_bytes", "slots", "depth", "every"}
 _OPTIONAL = {("send", "for_ns")}
@@ -92,12 +93,16 @@ def read_operations(raw: Any, where: str, region_size: RegionSize, repeated: boo
     for number, one in enumerate(raw):
         place = f"{where}, operation {number}"
         try:
+            require(
+                isinstance(one, list) and one != [] and type(one[0]) is str,
+                "must be a list of its name and its arguments",
+            )
             name, *values = one
             require(
                 name in PARAMETERS or name == TOGETHER,
                 f"unknown operation; known operations: {', '.join(PARAMETERS)}, {TOGETHER}",
             )
-        except (ProgramError, ValueError, TypeError) as error:
+        except ProgramError as error:
             raise ProgramError(f"{place} {one!r}: {error}") from error
         if name == TOGETHER:
             branches = (
@@ -118,10 +123,10 @@ def _read(name: str, values: list[Any], place: str, region_size: RegionSize, rep
         for parameter, value in arguments.items():
             _check_value(name, parameter, value)
         _check_memory(name, arguments, region_size)
-        require(name != "repeat" or not repeated, "repeat must not contain another repeat")
+        require(name != REPEAT or not repeated, "repeat must not contain another repeat")
     except ProgramError as error:
         raise ProgramError(f"{place} {[name, *values]!r}: {error}") from error
-    if name == "repeat":
+    if name == REPEAT:
         body = read_operations(arguments["body"], place, region_size, repeated=True)
         return Operation(name, (arguments["times"], arguments["every"], body))
     return Operation(name, tuple(values), parameters.index("step") if "step" in parameters else -1)

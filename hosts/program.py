@@ -12,12 +12,13 @@ packet never pass for right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mrc_testbed.hosts.blocks import PERIOD, Block, Xor, random_period, summed_period, xor_into
-from mrc_testbed.hosts.operations import TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
+from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.operations import REPEAT, TAGS, TOGETHER, Operation, Operations, ProgramError, read_operations
 from mrc_testbed.hosts.program_io import ProgramQps, RankPrograms, Report, StepReport
 from mrc_testbed.hosts.program_state import AGAIN, ProgramState, Waits
 from mrc_testbed.hosts.program_streams import Streams
@@ -43,7 +44,7 @@ class _Tally:
 
 @dataclass(slots=True, eq=False)
 class _Track:
-    """One list of operations and how far it has come. `resume_ns` None: only an input can help.
+    """One list of operations and how far it has come. `resume_ns` NEVER: only an input can help.
 
     `passed`: steps to be added to those that the operations name, in the later turns of a repetition.
     """
@@ -51,7 +52,7 @@ class _Track:
     operations: Operations
     tally: _Tally
     waits: Waits = field(default_factory=lambda: iter(()))
-    resume_ns: int | None = None
+    resume_ns: int = NEVER
     passed: int = 0
     done: bool = False
 
@@ -128,7 +129,7 @@ class Program:
         self._state.start_ns = at_ns
         self._streams.start()
         for track in self._tracks:
-            track.waits = self._from_start(track)
+            track.waits = self._run(track)
             track.resume_ns = at_ns
 
     def immediate(self, qp: str, value: int) -> None:
@@ -167,41 +168,30 @@ class Program:
 
     def _go_on(self, tracks: Sequence[_Track]) -> int | None:
         for track in tracks:
-            if track.resume_ns is not None and track.resume_ns <= self._state.now_ns:
-                track.resume_ns = next(track.waits, None)
-        next_ns = None  # known only now: a track may have woken one before it
+            if track.resume_ns <= self._state.now_ns:
+                resume_ns = next(track.waits, None)
+                track.resume_ns = NEVER if resume_ns is None else resume_ns
+        next_ns = NEVER  # known only now: a track may have woken one before it
         for track in tracks:
-            if track.resume_ns is not None and (next_ns is None or track.resume_ns < next_ns):
+            if track.resume_ns < next_ns:
                 next_ns = track.resume_ns
-        return next_ns
+        return None if next_ns == NEVER else next_ns
 
-    def _from_start(self, track: _Track) -> Waits:
+    def _run(self, track: _Track) -> Waits:
         yield from self._state.until(self._state.start_ns)
-        yield from self._to_end(track)
-
-    def _to_end(self, track: _Track) -> Waits:
-        yield from self._run(track, track.operations)
-        track.done = True
-
-    def _run(self, track: _Track, operations: Operations) -> Waits:
-        for operation in operations:
+        for operation in _in_order(track):
             values = operation.after(track.passed) if track.passed else operation.values
             waits = _OPERATIONS[operation.name](self, track, *values)
             if waits is not None:
                 yield from waits
+        track.done = True
 
     # Operations. One that waits is a generator; the arguments are named as in the contract.
-
-    def _repeat(self, track: _Track, times: int, every: int, body: Operations) -> Waits:
-        for turn in range(times):
-            track.passed = turn * every
-            yield from self._run(track, body)
-        track.passed = 0
 
     def _together(self, track: _Track, *branches: _Track) -> Waits:
         for branch in branches:
             branch.passed, branch.done = track.passed, False
-            branch.waits, branch.resume_ns = self._to_end(branch), AGAIN
+            branch.waits, branch.resume_ns = self._run(branch), AGAIN
         while True:
             next_ns = self._go_on(branches)
             if all(branch.done for branch in branches):
@@ -335,6 +325,19 @@ class Program:
 _NOTHING = memoryview(b"")
 
 
+def _in_order(track: _Track) -> Iterator[Operation]:
+    """All operations of a track, those of repetitions as often as they come."""
+    for operation in track.operations:
+        if operation.name != REPEAT:
+            yield operation
+            continue
+        times, every, body = operation.values
+        for turn in range(times):
+            track.passed = turn * every
+            yield from body
+        track.passed = 0
+
+
 def _immediate(step: int, tag: int) -> int:
     return (step * TAGS + tag) & _IMMEDIATE
 
@@ -360,7 +363,6 @@ _OPERATIONS: dict[str, Callable[..., Waits | None]] = {
     "drain": Program._drain,
     "check": Program._check,
     "end": Program._end,
-    "repeat": Program._repeat,
     TOGETHER: Program._together,
     "send": _of_streams(Streams.send),
     "receive": _of_streams(Streams.receive),

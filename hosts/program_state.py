@@ -26,7 +26,10 @@ class ProgramState:
 
     def arrived(self, qp: str) -> deque[int]:
         """The immediates that came on a QP and that no operation has taken, the oldest first."""
-        return self._immediates.setdefault(qp, deque())
+        arrived = self._immediates.get(qp)
+        if arrived is None:
+            arrived = self._immediates[qp] = deque()
+        return arrived
 
     def post(self, qp: str, data: memoryview, remote_offset: int, immediate: int | None) -> None:
         """Write into the region of the peer."""

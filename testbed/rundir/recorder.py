@@ -74,7 +74,8 @@ class Recorder:
         self._begun.add(table.file)
         lines: Iterable[tuple[Any, ...]] = (table.names, *rows) if new else rows
         # Names and numbers only: nothing here needs quoting.
-        self._put(table.file, "".join([",".join(map(str, line)) + "\n" for line in lines]))
+        form = ",".join(["%s"] * len(table.columns)) + "\n"
+        self._put(table.file, "".join([form % line for line in lines]))
 
     def document(self, name: str, content: Any) -> None:
         """Write a JSON file atomically."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.blocks import PERIOD, Block, random_period, summed_period
 from mrc_testbed.hosts.common.placed import PlacedBytes
-from mrc_testbed.hosts.operations import PARAMETERS, TAGS, TOGETHER, ProgramError
+from mrc_testbed.hosts.operations import PARAMETERS, REPEAT, TAGS, TOGETHER, ProgramError
 from mrc_testbed.hosts.program import _OPERATIONS, SLICE_BYTES, Program
 from mrc_testbed.hosts.program_io import RankPrograms, StepReport
 
@@ -64,7 +64,7 @@ def own(step: int, place: int, length: int, rank: int = 0) -> bytes:
 
 
 def test_every_operation_that_is_described_can_be_done() -> None:
-    assert set(_OPERATIONS) == {*PARAMETERS, TOGETHER}
+    assert {*_OPERATIONS, REPEAT} == {*PARAMETERS, TOGETHER}
 
 
 def test_begins_at_the_start_time_and_computes_for_the_time_given() -> None:
@@ -329,9 +329,9 @@ def test_the_sum_is_the_xor_of_all_ranks() -> None:
         (["repeat", 2, 2, 7], "must be a list of operations"),
         (["together", [["drain", "b"]]], "branch 0, operation 0 ['drain', 'b']: unknown QP 'b'"),
         (["together", 7], "branch 0 must be a list of operations"),
-        ([], "not enough values"),
-        (7, "cannot unpack"),
-        ([["begin"], 0], "unhashable"),
+        ([], "must be a list of its name and its arguments"),
+        (7, "must be a list of its name and its arguments"),
+        ([["begin"], 0], "must be a list of its name and its arguments"),
     ],
 )
 def test_a_mistake_in_a_program_is_refused_when_it_is_loaded(operation: Any, message: str) -> None:
