@@ -1,10 +1,12 @@
-"""Is the budget of this machine right at every size? Eleven fabrics at 90 and 110 % of it.
+"""Is the budget of this machine right at every size? Eleven fabrics at 90 % of what it promises, and 110 % of what it
+refuses.
 
     sudo .venv/bin/mrc-testbed calibrate
     sudo .venv/bin/python -m benchmarks.budget [FABRIC...]
 
-A line a run: what `validate` reckons for it, as a share of what this machine carries, and whether the run was believed.
-At 90 % it has to be, at 110 % it must not; where the budget is wrong, a step of a fifth further on is tried, too.
+A line a run: what `validate` reckons for it, as a share of what this machine carries at any time, and whether the run
+was believed. At 90 % of what fits it has to be, at 110 % of what does not fit it must not; where the budget is wrong, a
+step of a fifth further on is tried, too. Between the two bounds the budget says "may fit", and nothing is run.
 FABRIC: as 64x4, hosts by planes. Exit status: 0 no fabric was on the wrong side, 1 some were. Run nothing else
 meanwhile: all of them take some ten minutes.
 """
@@ -20,12 +22,13 @@ from mrc_testbed.testbed.calibration import machine_capacity
 from mrc_testbed.testbed.errors import TestbedError, UsageError
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
-from mrc_testbed.topos.budget import STANDARD_RATE_BPS, Capacity, suited_rtt_ns
+from mrc_testbed.topos.budget import STANDARD_RATE_BPS, Capacity, carried_text, suited_rtt_ns
 from mrc_testbed.topos.cost import cpus
 from mrc_testbed.topos.units import rate_text, time_text
 
 FITS, TOO_MUCH, FURTHER = 0.9, 1.1, 1.2
-"""Shares of the budget at which a run has to be believed and must not be; from one to the next where it is wrong."""
+"""Share of what fits at which a run has to be believed, share of what does not at which it must not; from one to the
+next where that is wrong."""
 _SETTLE_T = 40
 """Twice what a permutation leaves out at its begin, in T."""
 _LEAST_S = 5
@@ -98,9 +101,10 @@ def try_fabric(fabric: Fabric, capacity: Capacity, measure: Callable[[Scenario],
     if not believed(FITS):
         less = FITS / FURTHER
         return f"promises too much: {FITS:.0%} were not carried, {less:.0%} {'were' if believed(less) else 'neither'}"
-    if believed(TOO_MUCH):
-        more = TOO_MUCH * FURTHER
-        return f"allows too little: {TOO_MUCH:.0%} were carried, {more:.0%} {'too' if believed(more) else 'were not'}"
+    too_much = TOO_MUCH * capacity.spread
+    if believed(too_much):
+        more = too_much * FURTHER
+        return f"allows too little: {too_much:.0%} were carried, {more:.0%} {'too' if believed(more) else 'were not'}"
     return ""
 
 
@@ -127,7 +131,7 @@ def main() -> int:
     capacity = machine_capacity(Fabric(8, 4, 2).scenario(STANDARD_RATE_BPS).transport.cost)
     try:
         fabrics = chosen(sys.argv[1:])
-        print(f"This machine carries {capacity.cpus:.2f} CPUs, crowd {capacity.cost.crowd:.2f} ({capacity.known_by})")
+        print(f"This machine carries {carried_text(capacity)}, crowd {capacity.cost.crowd:.2f} ({capacity.known_by})")
         heads = "".join(f"{head:>9}" for head in ("packets/s", "us", "budget"))
         print(f"{'':18}{'port rate':>11} {'rtt':>9} {'said':>5}{heads}")
         wrong = {fabric.name: try_fabric(fabric, capacity, run) for fabric in fabrics}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import permutations
 
 from mrc_testbed.topos.cost import (
@@ -18,7 +19,6 @@ from mrc_testbed.topos.cost import (
     Load,
     cpus,
     crowding,
-    doublings,
     full_load,
     packet_s,
     turns_per_s,
@@ -42,14 +42,29 @@ FASTEST_RTT_NS = 5_000_000
 """Timers are multiples of the rtt and the scheduler is up to 3 ms late: small fabrics get no shorter rtt."""
 
 
+USUAL_SPREAD = 2.2
+"""Between what two cores carried in a slow phase with the core in Python, `Cost.usual_pps`, and in a fast one with the
+compiled core (docs/measurements/machine-load.md)."""
+
+
+class Fit(StrEnum):
+    """What a machine makes of a fabric: it carries it at any time; in its fast phases, if at all; never."""
+
+    FITS = "fits"
+    MAY_FIT = "may fit"
+    DOES_NOT_FIT = "does not fit"
+
+
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a machine carries over a transport: `pps` of the standard training, told as `Cost.usual_pps` is, and the
-    source of that number in words."""
+    """What a machine carries over a transport: `pps` of the standard training, told as `Cost.usual_pps` is, at any
+    time; `spread`: by how much more than that it never carries, as a factor of CPU time; and the source of both in
+    words."""
 
     pps: float
     known_by: str
     cost: Cost = STANDARD_COST
+    spread: float = 1.0
 
     @property
     def cpus(self) -> float:
@@ -60,19 +75,22 @@ class Capacity:
         each_s = packet_s(Load(packets, STANDARD.hosts, switches=TRAINING_SWITCHES), self.cost)
         return packets * each_s + turns * self.cost.turn_s + STANDARD.hosts * REST_CPUS
 
+    @property
+    def most_cpus(self) -> float:
+        """CPU seconds a second that it never carries."""
+        return self.cpus * self.spread
 
-def crowd_of(shape: Shape, capacity: Capacity) -> float:
-    """`Cost.crowd` of a machine that carries all hosts of this shape at line rate, and nothing more; 0 or more.
-    `shape`: of more than FEW_HOSTS hosts."""
-    load, alone = full_load(shape), replace(capacity.cost, crowd=0.0)
-    room = capacity.cpus - cpus(shape, load, alone)
-    return max(0.0, room / (load.pps * alone.packet_s * doublings(load.hosts)))
+    def fit(self, takes: float) -> Fit:
+        """Of a fabric that takes this number of CPUs."""
+        if takes <= self.cpus:
+            return Fit.FITS
+        return Fit.MAY_FIT if takes <= self.most_cpus else Fit.DOES_NOT_FIT
 
 
 def usual_capacity(cost: Cost) -> Capacity:
     """Without a measurement of this machine: what two cores carry."""
     option = "" if cost == STANDARD_COST else f" --transport {cost.of}"
-    return Capacity(cost.usual_pps, f"two cores, not measured: `mrc-testbed calibrate{option}`", cost)
+    return Capacity(cost.usual_pps, f"two cores, not measured: `mrc-testbed calibrate{option}`", cost, USUAL_SPREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +177,10 @@ def suited_rtt_ns(port_rate_bps: int) -> int:
 
 
 def _warnings(shape: Shape, capacity: Capacity, written_planes: int, load: Load | None) -> Iterator[Warning]:
-    if cpus(shape, load or full_load(shape), capacity.cost) > capacity.cpus:
-        yield Warning("fabric-cpus", _too_much(shape, capacity, written_planes, load))
+    fit = capacity.fit(cpus(shape, load or full_load(shape), capacity.cost))
+    if fit is not Fit.FITS:
+        code = "fabric-cpus" if fit is Fit.DOES_NOT_FIT else "fabric-cpus-maybe"
+        yield Warning(code, _too_much(shape, capacity, written_planes, load))
     if too_few_in_flight(shape):
         yield Warning("plane-bdp", too_few_in_flight(shape))
 
@@ -177,11 +197,19 @@ def _too_much(shape: Shape, capacity: Capacity, written_planes: int, asked: Load
     slower = built.port_pps / shape.port_pps
     less = replace(load, pps=load.pps * slower, congested_pps=load.congested_pps * slower)
     fits = cpus(built, less, cost) <= capacity.cpus
-    known = f"{capacity.cpus:.2g} that this machine carries for {cost.of} ({capacity.known_by})"
+    takes = cpus(shape, load, cost)
+    word = "does not fit" if capacity.fit(takes) is Fit.DOES_NOT_FIT else "may not fit"
+    carries = f"this machine carries {carried_text(capacity)} for {cost.of} ({capacity.known_by})"
     asks = f"{count_text(round(load.pps))} packets/s{waiting}, {turns} turns/s of endpoints"
     fitting = f"port_rate {rate_text(rate)} with rtt {time_text(rtt)} fits"
     advice = fitting if fits else "fewer hosts or planes would fit"
-    return f"{who} {cpus(shape, load, cost):.2g} CPUs ({asks}), over the {known}; {advice}"
+    return f"{who} {takes:.2f} CPUs ({asks}) and {word}: {carries}; {advice}"
+
+
+def carried_text(capacity: Capacity) -> str:
+    """`1.03 to 2.26 CPUs`: at any time, and what it never carries."""
+    most = f" to {capacity.most_cpus:.2f}" if capacity.spread > 1 else ""
+    return f"{capacity.cpus:.2f}{most} CPUs"
 
 
 def _three_digits(value: int) -> int:

@@ -1,26 +1,23 @@
 """The second part of `mrc-testbed calibrate`: what a packet costs among many hosts, where what one among 8 costs is
 known.
 
-The load is a permutation of 64 hosts over MRC: every host sends and receives all the time, and nobody waits inside the
-network. Rates are found as for the training; a run takes about 14 s.
+The load is a permutation of 64 hosts over MRC (`mrc_testbed.topos.crowd`). Rates are found as for the training; a run
+takes about 14 s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from mrc_testbed.testbed.app.calibrate import run_load, search
-from mrc_testbed.testbed.calibration import Crowd, Step
-from mrc_testbed.topos.budget import STANDARD, Capacity, crowd_of, suited_rtt_ns
+from mrc_testbed.testbed.app.calibrate import Trials, run_load, search
+from mrc_testbed.testbed.calibration import Step
+from mrc_testbed.topos.budget import Capacity
 from mrc_testbed.topos.cost import cpus, full_load
-from mrc_testbed.topos.families.clos2 import clos2_shape
-from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.crowd import crowd_shape
 
 MOST_RUNS = 5
 GROWTH = 1.4
 """From one load to the next: by the usual cost, the first one is near what a machine carries."""
-HOSTS, _PLANES, _SIDE = 64, 2, 8
 _SCENARIO = """\
 name: calibrate
 about: A permutation of 64 hosts, without faults.
@@ -32,9 +29,9 @@ _SETTLE_T = 40
 """Twice what a permutation leaves out at its begin, in T."""
 
 
-def measure_crowd(capacity: Capacity, on_step: Callable[[Step], None]) -> Crowd:
-    """Measure; `capacity`: of this machine, over MRC, as measured before; `on_step` gets each load that was measured.
-    Where none is carried, the least of them counts as all that the machine carries.
+def try_crowd(training_pps: float, on_step: Callable[[Step], None]) -> Trials:
+    """Loads of 64 hosts, until one is carried and one is not; `training_pps`: what was carried of the standard training
+    over MRC; `on_step` gets each load that was measured.
 
     Raises what keeps a run from beginning.
     """
@@ -44,24 +41,13 @@ def measure_crowd(capacity: Capacity, on_step: Callable[[Step], None]) -> Crowd:
         on_step(step)
         return step
 
-    steps = search(likely_pps(capacity), measure, GROWTH, MOST_RUNS)
-    carried = [step.offered_pps for step in steps if step.carried]
-    pps = max(carried) if carried else min(step.offered_pps for step in steps)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Crowd(now, HOSTS, pps, crowd_of(crowd_shape(pps), capacity), tuple(steps))
+    return Trials(measure, search(likely_pps(training_pps), measure, GROWTH, MOST_RUNS))
 
 
-def likely_pps(capacity: Capacity) -> float:
-    """What this machine carries, by the cost as it is known."""
-    shape = crowd_shape(capacity.pps / 2)
+def likely_pps(training_pps: float) -> float:
+    """What a machine that carries this of the standard training carries of 64 hosts, by the usual cost."""
+    capacity, shape = Capacity(training_pps, "tried"), crowd_shape(training_pps / 2)
     return shape.fabric_pps * capacity.cpus / cpus(shape, full_load(shape), capacity.cost)
-
-
-def crowd_shape(pps: float) -> Shape:
-    """64 hosts that send `pps` in all, with the standard number of packets in flight."""
-    packet_bytes = STANDARD.payload_bytes + STANDARD.header_bytes
-    bps = round(pps / (HOSTS * _PLANES) * packet_bytes * 8)
-    return clos2_shape(_PLANES, _SIDE, _SIDE, _SIDE, bps, suited_rtt_ns(bps))
 
 
 def crowd_text(pps: float) -> str:

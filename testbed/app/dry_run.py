@@ -66,9 +66,15 @@ def _on_kernel(scenario: Scenario, out: Path) -> dict[str, Any]:
 
 
 def _has(scenario: Scenario) -> dict[str, Any]:
-    """Of CPUs: what this machine carries over the transport of the scenario, and how that is known."""
+    """Of CPUs: what this machine carries over the transport of the scenario at any time, what it never carries, and how
+    that is known."""
     capacity = machine_capacity(scenario.transport.cost)
-    return {"usable_cpus": usable_cpus(), "carries_cpus": round(capacity.cpus, 2), "known_by": capacity.known_by}
+    return {
+        "usable_cpus": usable_cpus(),
+        "carries_cpus": round(capacity.cpus, 2),
+        "most_cpus": round(capacity.most_cpus, 2),
+        "known_by": capacity.known_by,
+    }
 
 
 def _fault(one: Occurrence) -> dict[str, Any]:

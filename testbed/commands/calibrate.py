@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mrc_testbed.testbed.transports.base import Transport
 
 _Transports = Annotated[
-    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; a minute each, mrc two.")
+    str, typer.Option("--transport", metavar="NAME,...", help="What to measure, as in mrc,tcp; 80 s each, mrc 3 min.")
 ]
 
 
@@ -28,7 +28,7 @@ def calibrate(
 ) -> None:
     """Measure how much CPU time for packets this machine carries over a transport, and save the result.
 
-    `run` and `validate` then use it for warnings. Run nothing else meanwhile.
+    `run` and `validate` then warn of what may not fit and of what does not fit. Run nothing else meanwhile.
     """
     from mrc_testbed.testbed.calibration import load_calibration, machine_capacity, state_file
     from mrc_testbed.topos.cost import STANDARD_COST
@@ -61,16 +61,26 @@ def _kinds(words: str) -> Iterator[Transport]:
 
 
 def _measure(transport: Transport) -> None:
-    """Measure and save one transport, so that it stays if the next one fails; after MRC, many hosts."""
-    from mrc_testbed.testbed.app.calibrate import calibrate as measure
-    from mrc_testbed.testbed.app.crowd import HOSTS, measure_crowd
-    from mrc_testbed.testbed.calibration import machine_capacity, with_crowd, with_load
-    from mrc_testbed.topos.cost import STANDARD_COST
+    """Measure and save one transport, so that it stays if the next one fails; with MRC, many hosts."""
+    from datetime import UTC, datetime
 
-    _save(with_load(transport.word, measure(transport, _teller(transport.word))))
+    from mrc_testbed.testbed.app.calibrate import confirm, try_training
+    from mrc_testbed.testbed.app.crowd import try_crowd
+    from mrc_testbed.testbed.calibration import CarriedLoad, Crowd, lasting_pps, with_load
+    from mrc_testbed.topos.cost import STANDARD_COST
+    from mrc_testbed.topos.crowd import CROWD_HOSTS
+
+    training = try_training(transport, _teller(transport.word))
+    many = None
     if transport.word == STANDARD_COST.of:
-        capacity = machine_capacity(STANDARD_COST)
-        _save(with_crowd(measure_crowd(capacity, _teller(f"{transport}, {HOSTS} hosts"))))
+        carried = max(one.offered_pps for one in training.steps if one.carried)
+        many = try_crowd(carried, _teller(f"{transport}, {CROWD_HOSTS} hosts"))
+    confirm((training, many) if many else (training,))
+    if not lasting_pps(training.steps):
+        raise RunError(f"{transport}: no load was carried with room each time; run nothing else meanwhile")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    load = CarriedLoad(now, training.switch_ports, tuple(training.steps))
+    _save(with_load(transport.word, load, Crowd(now, CROWD_HOSTS, tuple(many.steps)) if many else None))
 
 
 def _teller(what: str) -> Callable[[Step], None]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mrc_testbed.testbed.calibration import Calibration, Step, machine_capacity
+from mrc_testbed.testbed.calibration import Calibration, Step, lasting_pps, machine_capacity
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS, usual_packet
-from mrc_testbed.topos.budget import Capacity, suggest
+from mrc_testbed.topos.budget import Capacity, carried_text, suggest
 from mrc_testbed.topos.cost import FEW_HOSTS, STANDARD_COST, cpus, crowding, full_load
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
@@ -52,26 +52,31 @@ def budget_lines() -> Iterator[str]:
 
 
 def _carried(capacity: Capacity) -> str:
-    return f"{count_text(capacity.pps)} data packets/s of the standard training, {capacity.cpus:.2g} CPUs"
+    return f"{count_text(capacity.pps)} data packets/s of the standard training at any time, {carried_text(capacity)}"
 
 
 def step_line(what: str, step: Step) -> str:
-    """`mrc, 24,000 packets/s: carried; the tightest figure, CPU pressure, 31 % inside its limit`."""
+    """`mrc, 24,000 packets/s: held; the tightest figure, CPU pressure, 31 % inside its limit`."""
     load = f"{what}, {count_text(step.offered_pps)} packets/s"
     if not step.carried:
         return f"{load}: not carried: {step.reason}"
-    return f"{load}: carried; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
+    word = "held" if step.held else "carried without room"
+    return f"{load}: {word}; the tightest figure, {step.worst}, {step.margin:.0%} inside its limit"
 
 
 def _headline(found: Calibration, transport: Transport) -> str:
     load = found.transports[transport]
-    best = max((step for step in load.steps if step.carried), key=lambda step: step.offered_pps)
+    lasting = lasting_pps(load.steps)
+    held = [step for step in load.steps if step.held and step.offered_pps == lasting]
     more = "" if any(not step.carried for step in load.steps) else " at least"
     parts = (found.host, f"{found.cpus} CPUs", f"kernel {found.kernel}", load.switch_ports)
     about = ", ".join(part for part in parts if part)
+    if not held:
+        return f"This machine ({about}) carried nothing with room over {transport}. Measured {load.measured}."
     return (
-        f"This machine ({about}) carries{more} {_carried(found.capacity(transport.cost))}, over {transport}, "
-        f"{best.margin:.0%} inside the limits of the fidelity verdict. Measured {load.measured}. "
+        f"This machine ({about}) carries{more} {_carried(found.capacity(transport.cost))}, over {transport}: "
+        f"{count_text(lasting)} packets/s were held each of {len(held)} times, at least "
+        f"{min(step.margin for step in held):.0%} inside the limits of the fidelity verdict. Measured {load.measured}. "
         f"{_among_many(found, transport)}."
     )
 
@@ -82,10 +87,9 @@ def _among_many(found: Calibration, transport: Transport) -> str:
     if not found.crowd:
         return f"Among {_MANY} hosts {costs} (usual, not measured)"
     known = found.crowd
-    carried = "" if any(step.carried for step in known.steps) else "not even "
     return (
-        f"Among {_MANY} hosts {costs}: {known.hosts} carried {carried}{count_text(known.pps)} data packets/s of a"
-        f" permutation over {STANDARD_COST.of}, measured {known.measured}"
+        f"Among {_MANY} hosts {costs}: {known.hosts} carry {count_text(known.pps)} data packets/s of a permutation over"
+        f" {STANDARD_COST.of} at any time, measured {known.measured}"
     )
 
 
@@ -111,5 +115,5 @@ def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity, trans
         time_text(rtt),
         count_text(shape.fabric_pps),
         f"{takes:.2f}",
-        f"{share}, {'too much' if takes > capacity.cpus else 'fits'}",
+        f"{share}, {capacity.fit(takes)}",
     )

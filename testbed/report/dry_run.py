@@ -37,7 +37,8 @@ def _of_world(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _machine(needs: Mapping[str, Any], has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "CPU", f"{needs['cpus']:g} s a second; carried here: {has['carries_cpus']:g} ({has['known_by']})"
+    carried = f"{has['carries_cpus']:g} to {has['most_cpus']:g}"
+    yield "CPU", f"{needs['cpus']:g} s a second; carried here: {carried} ({has['known_by']})"
     yield "memory", f"about {needs['memory_mib']} MiB"
     yield "meanwhile", "idle CPUs stay awake (/dev/cpu_dma_latency); modules that the kernel lacks are loaded"
     yield "as root", "with every part; `mrc-testbed doctor` tries what this machine has, and you may do"

@@ -13,16 +13,33 @@ from hypothesis import strategies as st
 
 from mrc_testbed.testbed import calibration
 from mrc_testbed.testbed.app import calibrate as runner
-from mrc_testbed.testbed.app.calibrate import CLOSE_ENOUGH, MAX_RUNS, scenario_text, search, step_of
+from mrc_testbed.testbed.app.calibrate import (
+    CLOSE_ENOUGH,
+    HOLDS,
+    MAX_RUNS,
+    MOST_ROUNDS,
+    Trials,
+    confirm,
+    due_pps,
+    scenario_text,
+    search,
+    step_of,
+)
 from mrc_testbed.testbed.calibration import (
+    MARGIN,
+    ROOM,
     Calibration,
     CarriedLoad,
+    Crowd,
     Step,
     budget_warnings,
+    lasting_pps,
     load_calibration,
     machine,
     machine_capacity,
+    refused_pps,
 )
+from mrc_testbed.testbed.checks.fidelity import _LABELS
 from mrc_testbed.testbed.checks.result import FidelityFigure, Status
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.outcome import RunOutcome
@@ -43,11 +60,12 @@ STANDARD = clos2_shape(4, 2, 4, 4, 12_500_000, 40_000_000)
 
 
 def load_of(pps: float) -> CarriedLoad:
+    """That many packets/s are promised, and twice as many are refused."""
     steps = (
-        Step(pps, True, 0.2, "CPU pressure"),
+        Step(MARGIN * pps, True, 0.2, "CPU pressure"),
         Step(2 * pps, False, 0.0, "CPU pressure", "not reliable: late"),
     )
-    return CarriedLoad("2026-11-21T10:00:00+00:00", "port program", pps, steps)
+    return CarriedLoad("2026-11-21T10:00:00+00:00", "port program", steps)
 
 
 def calibrated(changes: dict[str, Any] | None = None, /, **pps: float) -> Calibration:
@@ -74,9 +92,11 @@ def test_what_was_saved_is_read_back_and_is_the_budget_of_its_transport(state: P
     assert budget_warnings(STANDARD, STANDARD_COST, 4) == ()
     save(state, calibrated(mrc=6_000, tcp=5_000))
     assert load_calibration() == calibrated(mrc=6_000, tcp=5_000)
-    for transport, carried in ((TRANSPORTS["mrc"], "0.28"), (TRANSPORTS["tcp"], "0.22")):
+    for transport, carried in ((TRANSPORTS["mrc"], "0.28 to 0.67"), (TRANSPORTS["tcp"], "0.22 to 0.50")):
         (warning,) = budget_warnings(STANDARD, transport.cost, 4)
-        assert f"over the {carried} that this machine carries for {transport} (calibrated on 2026-11-21)" in warning
+        assert (
+            f"does not fit: this machine carries {carried} CPUs for {transport} (calibrated on 2026-11-21)" in warning
+        )
     assert machine_capacity(COSTS[1]) == usual_capacity(COSTS[1])
 
 
@@ -136,7 +156,7 @@ def test_validate_and_run_warn_by_it(state: Path, call: Call, monkeypatch: pytes
     for command in ("validate", "run"):
         ended = call(command, QUICKSTART)
         assert ended.status == 0
-        assert "0.28 that this machine carries for mrc (calibrated on 2026-11-21)" in ended.err
+        assert "this machine carries 0.28 to 0.67 CPUs for mrc (calibrated on 2026-11-21)" in ended.err
 
 
 def test_of_several_cells_the_warning_names_those_that_it_is_about(
@@ -150,7 +170,7 @@ def test_of_several_cells_the_warning_names_those_that_it_is_about(
     ended = call("run", QUICKSTART, "--matrix", "transport=mrc,roce")
     (warning,) = (line for line in ended.said if line.startswith("warning: "))
     assert warning.startswith("warning: quickstart [transport=roce]: its workload takes")
-    assert "0.27 that this machine carries for roce" in warning
+    assert "and does not fit: this machine carries 0.27 to 0.62 CPUs for roce" in warning
     assert call("topo", "show", QUICKSTART, "--set", "transport=roce").err.startswith("warning: its workload takes")
 
 
@@ -185,6 +205,10 @@ def test_what_is_carried_is_the_cpu_time_of_the_training_that_was_tried(transpor
     assert Capacity(pps, "calibrated", transport.cost).cpus == pytest.approx(takes, rel=0.11)
 
 
+def test_figures_that_are_not_of_the_load_are_known() -> None:
+    assert set(runner._NOT_OF_LOAD) <= set(_LABELS.values())
+
+
 def test_a_step_tells_the_tightest_figure() -> None:
     passed = outcome()
     assert passed.verdict is not None
@@ -192,7 +216,8 @@ def test_a_step_tells_the_tightest_figure() -> None:
         FidelityFigure("waiting for a CPU", 10, 25, "%", True),
         FidelityFigure("CPU pressure", 60, 75, "%", True),
         FidelityFigure("socket drops", 0, 0, "packets", True),
-        FidelityFigure("port rate error", None, 5, "%", True, "not known"),
+        FidelityFigure("late on links", None, 5, "%", True, "not known"),
+        FidelityFigure("port rate error", 4.9, 5, "%", True),  # of slow ports, whatever the load
     )
     fidelity = replace(passed.verdict.fidelity, figures=figures)
     step = step_of(24_000, replace(passed, verdict=replace(passed.verdict, fidelity=fidelity)))
@@ -200,6 +225,14 @@ def test_a_step_tells_the_tightest_figure() -> None:
     late = step_of(24_000, outcome(Status.INCONCLUSIVE))
     assert (late.carried, late.margin, late.worst) == (False, 0, "timers late (p99)")
     assert late.reason.startswith("not reliable: ")
+
+
+def roomy() -> RunOutcome:
+    """A run that passed, with a fifth of room."""
+    passed = outcome()
+    assert passed.verdict is not None
+    figures = (FidelityFigure("CPU pressure", 60, 75, "%", True),)
+    return replace(passed, verdict=replace(passed.verdict, fidelity=replace(passed.verdict.fidelity, figures=figures)))
 
 
 @pytest.fixture
@@ -212,28 +245,32 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[RunOutcome]:
 
 def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOutcome], state: Path) -> None:
     late = outcome(Status.INCONCLUSIVE)
-    loads += [late, outcome(), late, late, late]  # of 8 hosts
-    loads += [outcome(), late, late, late]  # of 64
+    loads += [late, roomy(), late, late, late]  # of 8 hosts
+    loads += [roomy(), late, late, late]  # of 64
+    loads += [roomy()] * 4  # both again, twice, in turn
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
     assert lines[0] == "mrc, 17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
-    assert lines[1].startswith("mrc, 8,500 packets/s: carried")
+    assert lines[1].startswith("mrc, 8,500 packets/s: held")
     assert lines[5].startswith("mrc, 64 hosts, 2,")
-    assert ": carried; the tightest" in lines[5]
+    assert ": held; the tightest" in lines[5]
+    assert [line.startswith("mrc, 8,500 packets/s: held") for line in lines[9:13]] == [True, False, True, False]
     assert "8 hosts x 4 planes" in ended.out
     assert lines[-1] == f"saved in {state}"
     found = load_calibration()
     assert found is not None
     load = found.transports["mrc"]
-    assert (load.pps, len(load.steps), found.stale()) == (8_500, 5, "")
+    assert (load.pps, len(load.steps), found.stale()) == (pytest.approx(8_500 / MARGIN), 7, "")
     assert found.crowd is not None
-    assert found.crowd.pps == found.crowd.steps[0].offered_pps
-    assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowd.crowd
+    assert found.crowd.pps == found.crowd.steps[0].offered_pps / MARGIN
+    assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowding
     shown = call("calibrate", "--show")
     assert shown.status == 0
-    assert "carries 8,500 data packets/s of the standard training, 0.43 CPUs, over mrc" in " ".join(shown.out.split())
-    assert "times as much as one among 8: 64 carried 2," in " ".join(shown.out.split())
+    words = " ".join(shown.out.split())
+    assert "carries 7,391 data packets/s of the standard training at any time, 0.36 to 0.48 CPUs, over mrc" in words
+    assert "8,500 packets/s were held each of 3 times, at least 20% inside the limits" in words
+    assert "times as much as one among 8: 64 hosts carry" not in words
 
 
 def test_a_measured_transport_stays_when_others_are_measured_and_fail(
@@ -241,7 +278,7 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
 ) -> None:
     save(state, calibrated(mrc=6_000))
     up_to_640_000 = 6
-    loads += [*[outcome()] * up_to_640_000, *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
+    loads += [*[roomy()] * (up_to_640_000 + HOLDS - 1), *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
     ended = call("calibrate", "--transport", "tcp,roce")
     assert ended.status == 3
     assert "roce: not even " in ended.err
@@ -250,13 +287,13 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     assert list(found.transports) == ["mrc", "tcp"]
     assert found.transports["tcp"].pps > TRANSPORTS["tcp"].cost.usual_pps
     shown = " ".join(call("calibrate", "--show").out.split())
-    assert "carries 6,000 data packets/s of the standard training, 0.28 CPUs, over mrc" in shown
+    assert "carries 6,000 data packets/s of the standard training at any time, 0.28 to 0.67 CPUs, over mrc" in shown
     assert "carries at least" in shown
 
 
 def test_a_calibration_of_another_machine_is_not_added_to(call: Call, loads: list[RunOutcome], state: Path) -> None:
     save(state, calibrated({"cpus": 999}))
-    loads += [outcome()] * MAX_RUNS
+    loads += [roomy()] * (MAX_RUNS + HOLDS)
     assert call("calibrate", "--transport", "tcp").status == 0
     found = load_calibration()
     assert found is not None
@@ -269,6 +306,82 @@ def test_an_unknown_transport_is_refused_before_anything_is_measured(call: Call,
     assert ended.status == 2
     assert "--transport" in ended.err
     assert said in ended.err
+
+
+def held(pps: float) -> Step:
+    return Step(pps, True, ROOM, "")
+
+
+def close(pps: float) -> Step:
+    return Step(pps, True, ROOM / 2, "")
+
+
+def late(pps: float) -> Step:
+    return Step(pps, False, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("steps", "lasting", "refused"),
+    [
+        ([held(10), late(20)], 10, 20),
+        ([held(10), close(15), late(20)], 10, 20),  # 15 may be carried
+        ([held(10), held(15), late(15), late(20)], 10, 20),
+        ([late(10), held(15), late(20)], 0, 20),
+        ([held(10), late(15), close(20)], 10, 20),
+        ([close(10)], 0, 10),
+    ],
+)
+def test_what_lasts_was_always_held_and_what_is_refused_was_never_carried(
+    steps: list[Step], lasting: float, refused: float
+) -> None:
+    assert (lasting_pps(steps), refused_pps(steps)) == (lasting, refused)
+    assert (lasting_pps(steps[::-1]), refused_pps(steps[::-1])) == (lasting, refused)
+
+
+STEPS = st.builds(Step, st.floats(1_500, 1e6), st.booleans(), st.floats(0, 1), st.just(""))
+
+
+@given(st.lists(STEPS, min_size=1, max_size=12), st.floats(1_500, 1e6))
+def test_a_run_that_fails_never_raises_what_is_promised(steps: list[Step], pps: float) -> None:
+    assert lasting_pps([*steps, late(pps)]) <= lasting_pps(steps)
+    assert lasting_pps(steps) <= refused_pps(steps) or not any(step.carried for step in steps)
+
+
+def test_a_load_that_is_held_twice_and_then_not_gives_way_to_a_lower_one() -> None:
+    answers = {20_000.0: [held, late], 20_000 / CLOSE_ENOUGH: [held] * HOLDS}
+    trials = Trials(lambda pps: answers[pps].pop(0)(pps), [held(20_000), late(21_500)])
+    confirm((trials,))
+    assert lasting_pps(trials.steps) == 20_000 / CLOSE_ENOUGH
+    assert due_pps(trials.steps) == 0
+    assert not any(answers.values())
+
+
+def test_a_machine_that_never_holds_a_load_is_not_tried_for_ever() -> None:
+    trials = Trials(close, [close(20_000), late(21_500)])
+    confirm((trials,))
+    assert (len(trials.steps), lasting_pps(trials.steps)) == (2 + MOST_ROUNDS, 0)
+
+
+def test_loads_without_room_are_not_saved(call: Call, loads: list[RunOutcome], state: Path) -> None:
+    loads += [outcome(), *[outcome(Status.INCONCLUSIVE)] * 4, *[outcome()] * MOST_ROUNDS]
+    ended = call("calibrate", "--transport", "tcp")
+    assert ended.status == 3
+    assert "tcp: no load was carried with room each time" in ended.err
+    assert not state.exists()
+
+
+def test_a_file_of_before_is_read_by_its_steps_alone(state: Path) -> None:
+    now = calibrated(mrc=10_000)
+    many = Crowd("2026-11-28", 64, (Step(4_000, True, 0.2, ""), Step(4_400, False, 0, "")))
+    save(state, replace(now, crowd=many))
+    value = json.loads(state.read_text())
+    value["transports"]["mrc"]["pps"] = 37_077  # 1 % inside its limits
+    value["crowd"] |= {"pps": 8_866, "crowd": 1.03}
+    state.write_text(json.dumps(value))
+    assert load_calibration() == replace(now, crowd=many)
+    capacity = machine_capacity(STANDARD_COST)
+    assert (capacity.pps, capacity.cost.crowd != 1.03) == (pytest.approx(10_000), True)
+    assert capacity.spread == pytest.approx(2 / 1, rel=0.25)
 
 
 def test_a_machine_that_carries_nothing_is_told_so_and_nothing_is_saved(
