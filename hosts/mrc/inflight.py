@@ -1,8 +1,8 @@
 """What a sender knows about every packet it has sent and not yet had acknowledged.
 
-A ring of parallel lists indexed by `sequence number & mask`: finding a packet is one index, forgetting it costs
-nothing, and nothing is ever searched or sorted. The ring is twice the PSN range, so that the record of a packet
-outlives its acknowledgement by a window; late SACKs may still be judged by it.
+A ring of records indexed by `sequence number & mask`: finding a packet is one index, forgetting it costs nothing, and
+nothing is ever searched or sorted. The ring is twice the PSN range, so that the record of a packet outlives its
+acknowledgement by a window; late SACKs may still be judged by it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,30 @@ LOST = 2
 """Taken for lost and not sent again yet."""
 
 
+class Shipped:
+    """What is known of one packet. `size`: as it counts in the window; `attempts`: retransmissions so far; `order`:
+    serial number of the latest; `reason`: why it is taken for lost, if it is."""
+
+    __slots__ = ("attempts", "message", "order", "path", "reason", "sent_ns", "size", "state")
+
+    def __init__(self, message: Message, path: Path) -> None:
+        self.message = message
+        self.path = path
+        self.state = FREE
+        self.sent_ns = 0
+        self.size = 0
+        self.attempts = 0
+        self.order = 0
+        self.reason = LossReason.TIMEOUT
+
+
 class Inflight:
     """Packets `una` (first not acknowledged) up to `next` (not sent yet)."""
 
     __slots__ = (
+        "_nothing",
+        "_ring",
         "acked_bits",
-        "attempts",
         "bytes",
         "first_acked",
         "highest",
@@ -31,33 +49,18 @@ class Inflight:
         "last_retx",
         "lost",
         "mask",
-        "message",
         "newest_sent_ns",
         "next",
-        "order",
-        "path",
-        "reason",
-        "sent_ns",
         "serial",
-        "size",
-        "state",
         "una",
     )
 
     def __init__(self, psn_range: int, paths: list[Path]) -> None:
         ring = 2 << (psn_range - 1).bit_length()
         self.mask = ring - 1
-        self.state = [FREE] * ring
-        self.sent_ns = [0] * ring
-        self.size = [0] * ring
-        self.attempts = [0] * ring
-        """Retransmissions so far."""
-        self.order = [0] * ring
-        """Serial number of the latest retransmission."""
-        self.path: list[Path] = [paths[0]] * ring
-        self.message: list[Message] = [NO_MESSAGE] * ring
-        self.reason = [LossReason.TIMEOUT] * ring
-        """Why a LOST packet is taken for lost."""
+        self._nothing = Shipped(NO_MESSAGE, paths[0])
+        """In places that no packet has had yet."""
+        self._ring = [self._nothing] * ring
         self.una = 0
         self.next = 0
         self.highest = -1
@@ -77,38 +80,44 @@ class Inflight:
         self.last_retx = [-1] * len(paths)
         """Per path: highest serial of a retransmission that surely arrived over it."""
 
+    def at(self, seq: int) -> Shipped:
+        """The record of a packet; that of a later one, where it has left the ring."""
+        return self._ring[seq & self.mask]
+
     def send(self, message: Message, size: int, path: Path, now_ns: int) -> int:
         """Record the first transmission of the next packet; returns its sequence number."""
         seq = self.next
-        slot = seq & self.mask
-        self.state[slot] = OUTSTANDING
-        self.sent_ns[slot] = now_ns
-        self.size[slot] = size
-        self.attempts[slot] = 0
-        self.path[slot] = path
-        self.message[slot] = message
+        shipped = self.at(seq)
+        if shipped is self._nothing:
+            shipped = self._ring[seq & self.mask] = Shipped(message, path)
+        shipped.state = OUTSTANDING
+        shipped.sent_ns = now_ns
+        shipped.size = size
+        shipped.attempts = 0
+        shipped.path = path
+        shipped.message = message
         self.bytes += size
         self.next = seq + 1
         return seq
 
     def send_again(self, seq: int, path: Path, now_ns: int) -> None:
         """Record the retransmission of a LOST packet."""
-        slot = seq & self.mask
-        self.state[slot] = OUTSTANDING
-        self.sent_ns[slot] = now_ns
-        self.attempts[slot] += 1
-        self.path[slot] = path
-        self.order[slot] = self.serial
+        shipped = self.at(seq)
+        shipped.state = OUTSTANDING
+        shipped.sent_ns = now_ns
+        shipped.attempts += 1
+        shipped.path = path
+        shipped.order = self.serial
         self.serial += 1
-        self.bytes += self.size[slot]
+        self.bytes += shipped.size
         self.lost -= 1
 
     def lose(self, seq: int, reason: LossReason) -> None:
         """OUTSTANDING -> LOST."""
-        slot = seq & self.mask
-        self.state[slot] = LOST
-        self.reason[slot] = reason
-        self.bytes -= self.size[slot]
+        shipped = self.at(seq)
+        shipped.state = LOST
+        shipped.reason = reason
+        self.bytes -= shipped.size
         self.lost += 1
 
     def forget(self) -> None:
@@ -135,7 +144,7 @@ class Inflight:
         bits &= ~self.acked_bits
         if not bits:
             return 0
-        state, sizes, attempts, mask = self.state, self.size, self.attempts, self.mask
+        ring, mask = self._ring, self.mask
         last_first, newest = self.last_first, self.newest_sent_ns
         self.first_acked = una + (bits & -bits).bit_length() - 1
         count = 0
@@ -144,19 +153,19 @@ class Inflight:
             low = remaining & -remaining
             remaining ^= low
             seq = una + low.bit_length() - 1
-            slot = seq & mask
-            if state[slot] == OUTSTANDING:
-                self.bytes -= sizes[slot]
+            shipped = ring[seq & mask]
+            if shipped.state == OUTSTANDING:
+                self.bytes -= shipped.size
             else:
                 self.lost -= 1
-            state[slot] = FREE
+            shipped.state = FREE
             count += 1
-            if not attempts[slot]:
-                index = self.path[slot].index
+            if not shipped.attempts:
+                index = shipped.path.index
                 if seq > last_first[index]:
                     last_first[index] = seq
-                if self.sent_ns[slot] > newest:
-                    newest = self.sent_ns[slot]
+                if shipped.sent_ns > newest:
+                    newest = shipped.sent_ns
         self.newest_sent_ns = newest
         if seq > self.highest:
             self.highest = seq
@@ -168,44 +177,44 @@ class Inflight:
 
     def first_acked_sent_ns(self) -> int:
         """When `first_acked` was sent, the oldest of what the acknowledgement made known; NEVER if that was twice."""
-        slot = self.first_acked & self.mask
-        return NEVER if self.attempts[slot] else self.sent_ns[slot]
+        shipped = self.at(self.first_acked)
+        return NEVER if shipped.attempts else shipped.sent_ns
 
     def arrived_by(self, seq: int, path: Path, retransmission: bool) -> None:
         """A SACK names the very attempt that triggered it: `seq` came over `path`."""
-        slot = seq & self.mask
-        if self.path[slot] is not path or bool(self.attempts[slot]) is not retransmission:
+        shipped = self.at(seq)
+        if shipped.path is not path or bool(shipped.attempts) is not retransmission:
             return
         if retransmission:
-            self.last_retx[path.index] = max(self.last_retx[path.index], self.order[slot])
-        self.newest_sent_ns = max(self.newest_sent_ns, self.sent_ns[slot])
+            self.last_retx[path.index] = max(self.last_retx[path.index], shipped.order)
+        self.newest_sent_ns = max(self.newest_sent_ns, shipped.sent_ns)
 
     def arrived_later(self, path: Path, sent_ns: int) -> bool:
         """Has a packet sent on `path` after `sent_ns` surely arrived? Retransmissions are not looked at."""
         seq = self.last_first[path.index]
-        return seq >= 0 and self.known(seq) and self.sent_ns[seq & self.mask] > sent_ns
+        return seq >= 0 and self.known(seq) and self.at(seq).sent_ns > sent_ns
 
     def on_plane(self, plane: int) -> list[int]:
         """OUTSTANDING packets that were last sent on this plane."""
-        state, path, mask = self.state, self.path, self.mask
-        around = range(self.una, self.next)
-        return [seq for seq in around if state[seq & mask] == OUTSTANDING and path[seq & mask].plane == plane]
+        around = ((seq, self.at(seq)) for seq in range(self.una, self.next))
+        return [seq for seq, shipped in around if shipped.state == OUTSTANDING and shipped.path.plane == plane]
 
     def oldest_path(self) -> Path | None:
         """The path of the oldest packet under way, None when there is none."""
         for seq in range(self.una, self.next):
-            if self.state[seq & self.mask] == OUTSTANDING:
-                return self.path[seq & self.mask]
+            shipped = self.at(seq)
+            if shipped.state == OUTSTANDING:
+                return shipped.path
         return None
 
     def sent_before(self, when_ns: int) -> tuple[list[int], int | None]:
         """OUTSTANDING packets last sent at `when_ns` or before, and when the oldest of the others was sent."""
         expired, oldest = [], None
         for seq in range(self.una, self.next):
-            slot = seq & self.mask
-            if self.state[slot] != OUTSTANDING:
+            shipped = self.at(seq)
+            if shipped.state != OUTSTANDING:
                 continue
-            sent_ns = self.sent_ns[slot]
+            sent_ns = shipped.sent_ns
             if sent_ns <= when_ns:
                 expired.append(seq)
             elif oldest is None or sent_ns < oldest:

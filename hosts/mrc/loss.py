@@ -110,7 +110,6 @@ def inferred(
     if limit <= cack:
         return []
     found = []
-    state, sent, attempts, mask = flight.state, flight.sent_ns, flight.attempts, flight.mask
     early = flight.newest_sent_ns - timing.reorder_ns
     late_ns = timing.stall_ns if timing.reorder_ns > timing.stall_ns else timing.reorder_ns
     if late_ns < timing.nack_wait_ns:
@@ -118,17 +117,16 @@ def inferred(
     overtaken = flight.newest_sent_ns - late_ns
     below = flight.highest - timing.reorder_packets
     for seq in holes(cack, base, bitmap, out_of_order, limit):
-        slot = seq & mask
-        if state[slot] != OUTSTANDING or (attempts[slot] and not reinfer):
+        shipped = flight.at(seq)
+        if shipped.state != OUTSTANDING or (shipped.attempts and not reinfer):
             continue
-        index = flight.path[slot].index
-        passed = flight.order[slot] < flight.last_retx[index] if attempts[slot] else seq < flight.last_first[index]
-        if passed and sent[slot] <= overtaken:
+        path, sent_ns = shipped.path, shipped.sent_ns
+        again = shipped.attempts > 0
+        passed = shipped.order < flight.last_retx[path.index] if again else seq < flight.last_first[path.index]
+        if passed and sent_ns <= overtaken:
             found.append((seq, LossReason.OVERTAKEN))
-        elif sent[slot] <= early and seq <= below:
+        elif sent_ns <= early and seq <= below:
             found.append((seq, LossReason.REORDERED))
-        elif probed_ns and sent[slot] <= probed_ns - (
-            late_ns if flight.path[slot] is asked.path else timing.reorder_ns
-        ):
+        elif probed_ns and sent_ns <= probed_ns - (late_ns if path is asked.path else timing.reorder_ns):
             found.append((seq, LossReason.PROBED))
     return found

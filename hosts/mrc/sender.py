@@ -222,7 +222,7 @@ class Sender(DataSender):
         self.ready = self._can_send()
         if not self.ready:
             bits |= bth.ACK_REQUEST
-        path = flight.path[seq & flight.mask]
+        path = flight.at(seq).path
         size = self._emit(buffer, seq, bits, now_ns)
         if not size:
             self._fail(QpFailure.LOCAL_PROTECTION)
@@ -245,18 +245,18 @@ class Sender(DataSender):
         """Oldest gap first, on another EV than the attempt that was lost."""
         flight = self.flight
         seq = heappop(self._lost)
-        while flight.state[seq & flight.mask] != LOST or seq < flight.una:
+        while flight.at(seq).state != LOST or seq < flight.una:
             seq = heappop(self._lost)
-        slot = seq & flight.mask
-        flight.send_again(seq, self.selection.take(avoid=flight.path[slot]), now_ns)
+        shipped = flight.at(seq)
+        flight.send_again(seq, self.selection.take(avoid=shipped.path), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
-        counters.retransmitted_for[flight.reason[slot]] += 1
+        counters.retransmitted_for[shipped.reason] += 1
         return seq
 
     def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
         """The packet's size; 0 if its payload cannot be read, for then nothing must be sent."""
-        message = self.flight.message[seq & self.flight.mask]
+        message = self.flight.at(seq).message
         index = seq - message.first
         offset = index * self._payload_bytes
         payload = message.data[offset : offset + self._payload_bytes]
@@ -371,11 +371,12 @@ class Sender(DataSender):
         flight = self.flight
         if not flight.known(seq):
             return 0
-        slot = seq & flight.mask
-        if flight.attempts[slot] == retransmission or echo == self._context.stamp(flight.sent_ns[slot]):
+        shipped = flight.at(seq)
+        sent_ns = shipped.sent_ns
+        if shipped.attempts == retransmission or echo == self._context.stamp(sent_ns):
             self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
             if self._hears_times:
-                self.selection.on_round_trip(flight.path[slot], flight.sent_ns[slot], self._rtt_ns, now_ns)
+                self.selection.on_round_trip(shipped.path, sent_ns, self._rtt_ns, now_ns)
         new_arrivals = 0
         if seq >= flight.una:
             new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
@@ -383,9 +384,9 @@ class Sender(DataSender):
         if path is not None:
             flight.arrived_by(seq, path, retransmission)
             if mark:
-                self._heed(path, mark, flight.sent_ns[slot], now_ns)
+                self._heed(path, mark, sent_ns, now_ns)
             else:
-                self.selection.on_arrival(path, flight.sent_ns[slot])
+                self.selection.on_arrival(path, sent_ns)
         return new_arrivals
 
     def _hear_oldest(self, arrival_ns: int, now_ns: int) -> None:
@@ -395,7 +396,7 @@ class Sender(DataSender):
         sent_ns = flight.first_acked_sent_ns()
         self.peer.timing.note_arrival(sent_ns, arrival_ns)
         if self._hears_times and sent_ns != NEVER:
-            path = flight.path[flight.first_acked & flight.mask]
+            path = flight.at(flight.first_acked).path
             self.selection.on_round_trip(path, sent_ns, arrival_ns - sent_ns, now_ns)
 
     def _heed(self, path: Path, mark: int, sent_ns: int, now_ns: int) -> None:
@@ -453,9 +454,9 @@ class Sender(DataSender):
             counters.refuse(Ignored.UNKNOWN_REASON)
             return
         self._quiet_since = now_ns
-        slot = seq & flight.mask
-        in_flight = flight.una <= seq < flight.next and flight.state[slot] == OUTSTANDING
-        if not in_flight or flight.path[slot].ev != entropy:
+        shipped = flight.at(seq)
+        in_flight = flight.una <= seq < flight.next and shipped.state == OUTSTANDING
+        if not in_flight or shipped.path.ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
         if not self._answered:
@@ -466,19 +467,19 @@ class Sender(DataSender):
 
     def _lose(self, seq: int, reason: LossReason, now_ns: int) -> None:
         flight = self.flight
-        slot = seq & flight.mask
+        shipped = flight.at(seq)
         flight.lose(seq, reason)
         heappush(self._lost, seq)
         self.lost_packets += 1
         self._context.counters.lost[reason] += 1
         if reason in BLAMES_PATH and self._answered:
-            self._cc.on_loss(flight.size[slot])
-            self.peer.lose(flight.path[slot], reason, flight.sent_ns[slot], now_ns)
+            self._cc.on_loss(shipped.size)
+            self.peer.lose(shipped.path, reason, shipped.sent_ns, now_ns)
         elif reason in TRIMS:
             self.peer.timing.note_trim(now_ns)
-            self._cc.on_trim(flight.size[slot], flight.bytes, now_ns)
+            self._cc.on_trim(shipped.size, flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
-                self.peer.congest(flight.path[slot], True, flight.sent_ns[slot], now_ns)
+                self.peer.congest(shipped.path, True, shipped.sent_ns, now_ns)
 
     # --- time ---
 

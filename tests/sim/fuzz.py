@@ -60,7 +60,7 @@ class Round:
         for seq in range(flight.una, flight.next):
             bits = psn + seq & bth.PSN_MASK
             for reason in (1, 2, 6, 7, 10, 11):
-                entropy = flight.path[seq & flight.mask].ev
+                entropy = flight.at(seq).path.ev
                 size = wire.emit_nack(buffer, flow.qpn[0], bits, reason, entropy, flow.qpn[1], 0)
                 bth.seal(buffer, size)
                 packets.append((1, 0x0100, bth.CLASS_CONTROL, bytes(buffer[:size])))

@@ -89,14 +89,14 @@ def test_acknowledging_counts_each_packet_once():
 
 def test_overtaken_on_the_same_ev_is_lost_when_no_stalled_cpu_explains_it():
     flight, _ = in_flight(8, lambda i: i % 4)
-    flight.sent_ns[4] -= 1
+    flight.at(4).sent_ns -= 1
     assert losses(flight, -1, 0, 0b00010000) == [], "the newest was sent not quite 4 ms later"
     assert losses(flight, -1, 0, 0b00100000) == [(0, LossReason.OVERTAKEN), (1, LossReason.OVERTAKEN)]
 
 
 def test_no_stall_is_waited_for_longer_than_reordering():
     flight, _ = in_flight(8, lambda i: i % 4)
-    flight.sent_ns[4] -= 1
+    flight.at(4).sent_ns -= 1
     assert losses(flight, -1, 0, 0b00010000, reorder_ns=3 * MS) == [(0, LossReason.OVERTAKEN)]
 
 
@@ -207,9 +207,9 @@ def test_the_ring_forgets_nothing_that_may_still_be_asked_for():
     flight.acknowledge(127)
     assert flight.known(0)
     assert not flight.known(128)
-    assert set(flight.state) == {FREE}
-    flight.send(NO_MESSAGE, 1, flight.path[0], 5)
-    assert flight.state[128 & flight.mask] == OUTSTANDING
+    assert {flight.at(seq).state for seq in range(flight.mask + 1)} == {FREE}
+    flight.send(NO_MESSAGE, 1, flight.at(0).path, 5)
+    assert flight.at(128).state == OUTSTANDING
 
 
 # --- SACK window ---

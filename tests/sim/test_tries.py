@@ -59,9 +59,9 @@ class Dark:
         flight, now = self.sender.flight, self.net.now
         oldest_ns = now - max(self.rto_ns, self.sender.peer.timing.rto_ns()) * 17 // 16
         for seq in range(flight.una, flight.next):
-            slot = seq & flight.mask
-            old = flight.state[slot] == OUTSTANDING and flight.sent_ns[slot] < oldest_ns
-            assert not old, f"{(now - flight.sent_ns[slot]) / T:.1f} T under way"
+            sent_ns = flight.at(seq).sent_ns
+            old = flight.at(seq).state == OUTSTANDING and sent_ns < oldest_ns
+            assert not old, f"{(now - sent_ns) / T:.1f} T under way"
         if self.flows_ns is None and flight.una > self.acknowledged:
             self.flows_ns = now
 
