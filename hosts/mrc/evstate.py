@@ -67,5 +67,5 @@ def next_state(state: EvState, event: EvInput) -> EvState:
     return step(TRANSITIONS, state, event) or state
 
 
-IN_USE = frozenset({EvState.GOOD, EvState.SKIP})
+IN_USE = (EvState.GOOD, EvState.SKIP)
 """States of EVs that the rotation holds."""

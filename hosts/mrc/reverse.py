@@ -48,7 +48,8 @@ class ReverseSet:
         While nothing is known of a plane it is the packet's own: it has just been seen to work, in the other direction.
         """
         self._turn += 1
-        turn, plane = divmod(self._turn, self._context.config.planes)
+        planes = self._context.config.planes
+        turn, plane = self._turn // planes, self._turn % planes
         chosen = self._chosen.get(plane)
         path = chosen[turn % len(chosen)] if chosen else self._peer.path_at(flow_label)
         if path.state in IN_USE and self._peer.ports.healthy(path.plane):

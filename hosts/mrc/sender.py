@@ -15,9 +15,11 @@ from mrc_testbed.hosts.common.psn import STRANGE, signed16, unwrap
 from mrc_testbed.hosts.common.stalls import StallWatch, least_stall_ns
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.cc.nscc import Nscc
 from mrc_testbed.hosts.mrc.config import MPR_UNIT, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
+from mrc_testbed.hosts.mrc.evselect.rotation import Rotation
 from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.hosts.mrc.inflight import LOST, OUTSTANDING, Inflight
 from mrc_testbed.hosts.mrc.loss import NEVER_ASKED, SackOrder, inferred
@@ -51,6 +53,7 @@ class Sender(DataSender):
         "_look_at",
         "_lost",
         "_most_mpr",
+        "_nscc",
         "_order",
         "_outbox",
         "_packet_bytes",
@@ -61,6 +64,7 @@ class Sender(DataSender):
         "_remote_qpn",
         "_retry",
         "_rkey",
+        "_rotation",
         "_rtt_ns",
         "_stamp_shift",
         "_tail",
@@ -87,6 +91,8 @@ class Sender(DataSender):
         self._context = context
         self.peer = peer
         self.selection = peer.selection
+        self._rotation: Rotation | None = peer.selection if isinstance(peer.selection, Rotation) else None
+        """The selection, if it is one of ours: machine code reads it without a search for the name."""
         self._hears_times = peer.selection.uses_round_trips
         self.qpn = local.qpn
         self._initial_psn = local.psn
@@ -100,6 +106,8 @@ class Sender(DataSender):
         self._outbox = Outbox(remote.max_wimm)
         self._fail = fail
         self._cc = context.choices.make_control(config.congestion_control, peer.timing)
+        self._nscc = self._cc if type(self._cc) is Nscc else None
+        """As `_rotation`."""
         self._acked_unseen = 0
         """Bytes that Transport ACKs have acknowledged since the last SACK. A receiver sends the ACK of a message before
         the SACK of its last packet, so that without them congestion control would hear nothing of short messages."""
@@ -156,13 +164,21 @@ class Sender(DataSender):
 
     def _can_send(self) -> bool:
         flight = self.flight
-        if flight.bytes:
-            control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int
-            if flight.bytes + self._packet_bytes > control.window:
-                return False
+        if flight.bytes and flight.bytes + self._packet_bytes > self._window():
+            return False
         if flight.lost:
             return True
         return flight.next - flight.una < self._psn_range and self._outbox.has_packet()
+
+    def _window(self) -> float:
+        if self._nscc is not None:
+            return self._nscc.window
+        control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int
+        return float(control.window)
+
+    def _take(self, avoid: Path | None = None) -> Path:
+        """The path whose turn it is."""
+        return self.selection.take(avoid) if self._rotation is None else self._rotation.take(avoid)
 
     def stalled(self, now_ns: int) -> None:
         """No plane is usable: time, and with it the retry counter, goes on all the same."""
@@ -193,7 +209,7 @@ class Sender(DataSender):
 
     def may_send_at(self, now_ns: int) -> int:
         """When the plane whose turn it is has tokens; NEVER where none can be used."""
-        plane = self.selection.turn
+        plane = self.selection.turn if self._rotation is None else self._rotation.turn
         if plane == NO_PLANE:
             self.stalled(now_ns)
             return NEVER
@@ -237,7 +253,7 @@ class Sender(DataSender):
         message = self._outbox.next_packet(seq)
         missing = (seq - message.first + 1) * self._payload_bytes - len(message.data)
         size = self._packet_bytes - missing if missing > 0 else self._packet_bytes
-        flight.send(message, size, self.selection.take(), now_ns)
+        flight.send(message, size, self._take(), now_ns)
         self._begin_work(now_ns)
         return seq
 
@@ -248,7 +264,7 @@ class Sender(DataSender):
         while flight.at(seq).state != LOST or seq < flight.una:
             seq = heappop(self._lost)
         shipped = flight.at(seq)
-        flight.send_again(seq, self.selection.take(avoid=shipped.path), now_ns)
+        flight.send_again(seq, self._take(shipped.path), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
         counters.retransmitted_for[shipped.reason] += 1
