@@ -18,7 +18,7 @@ LOST = 2
 """Taken for lost and not sent again yet."""
 
 
-class Shipped:
+class SentPacket:
     """What is known of one packet. `size`: as it counts in the window; `attempts`: retransmissions so far; `order`:
     serial number of the latest; `reason`: why it is taken for lost, if it is."""
 
@@ -58,7 +58,7 @@ class Inflight:
     def __init__(self, psn_range: int, paths: list[Path]) -> None:
         ring = 2 << (psn_range - 1).bit_length()
         self.mask = ring - 1
-        self._nothing = Shipped(NO_MESSAGE, paths[0])
+        self._nothing = SentPacket(NO_MESSAGE, paths[0])
         """In places that no packet has had yet."""
         self._ring = [self._nothing] * ring
         self.una = 0
@@ -80,44 +80,44 @@ class Inflight:
         self.last_retx = [-1] * len(paths)
         """Per path: highest serial of a retransmission that surely arrived over it."""
 
-    def at(self, seq: int) -> Shipped:
+    def at(self, seq: int) -> SentPacket:
         """The record of a packet; that of a later one, where it has left the ring."""
         return self._ring[seq & self.mask]
 
     def send(self, message: Message, size: int, path: Path, now_ns: int) -> int:
         """Record the first transmission of the next packet; returns its sequence number."""
         seq = self.next
-        shipped = self.at(seq)
-        if shipped is self._nothing:
-            shipped = self._ring[seq & self.mask] = Shipped(message, path)
-        shipped.state = OUTSTANDING
-        shipped.sent_ns = now_ns
-        shipped.size = size
-        shipped.attempts = 0
-        shipped.path = path
-        shipped.message = message
+        sent = self.at(seq)
+        if sent is self._nothing:
+            sent = self._ring[seq & self.mask] = SentPacket(message, path)
+        sent.state = OUTSTANDING
+        sent.sent_ns = now_ns
+        sent.size = size
+        sent.attempts = 0
+        sent.path = path
+        sent.message = message
         self.bytes += size
         self.next = seq + 1
         return seq
 
     def send_again(self, seq: int, path: Path, now_ns: int) -> None:
         """Record the retransmission of a LOST packet."""
-        shipped = self.at(seq)
-        shipped.state = OUTSTANDING
-        shipped.sent_ns = now_ns
-        shipped.attempts += 1
-        shipped.path = path
-        shipped.order = self.serial
+        sent = self.at(seq)
+        sent.state = OUTSTANDING
+        sent.sent_ns = now_ns
+        sent.attempts += 1
+        sent.path = path
+        sent.order = self.serial
         self.serial += 1
-        self.bytes += shipped.size
+        self.bytes += sent.size
         self.lost -= 1
 
     def lose(self, seq: int, reason: LossReason) -> None:
         """OUTSTANDING -> LOST."""
-        shipped = self.at(seq)
-        shipped.state = LOST
-        shipped.reason = reason
-        self.bytes -= shipped.size
+        sent = self.at(seq)
+        sent.state = LOST
+        sent.reason = reason
+        self.bytes -= sent.size
         self.lost += 1
 
     def forget(self) -> None:
@@ -153,19 +153,19 @@ class Inflight:
             low = remaining & -remaining
             remaining ^= low
             seq = una + low.bit_length() - 1
-            shipped = ring[seq & mask]
-            if shipped.state == OUTSTANDING:
-                self.bytes -= shipped.size
+            sent = ring[seq & mask]
+            if sent.state == OUTSTANDING:
+                self.bytes -= sent.size
             else:
                 self.lost -= 1
-            shipped.state = FREE
+            sent.state = FREE
             count += 1
-            if not shipped.attempts:
-                index = shipped.path.index
+            if not sent.attempts:
+                index = sent.path.index
                 if seq > last_first[index]:
                     last_first[index] = seq
-                if shipped.sent_ns > newest:
-                    newest = shipped.sent_ns
+                if sent.sent_ns > newest:
+                    newest = sent.sent_ns
         self.newest_sent_ns = newest
         if seq > self.highest:
             self.highest = seq
@@ -177,17 +177,17 @@ class Inflight:
 
     def first_acked_sent_ns(self) -> int:
         """When `first_acked` was sent, the oldest of what the acknowledgement made known; NEVER if that was twice."""
-        shipped = self.at(self.first_acked)
-        return NEVER if shipped.attempts else shipped.sent_ns
+        sent = self.at(self.first_acked)
+        return NEVER if sent.attempts else sent.sent_ns
 
     def arrived_by(self, seq: int, path: Path, retransmission: bool) -> None:
         """A SACK names the very attempt that triggered it: `seq` came over `path`."""
-        shipped = self.at(seq)
-        if shipped.path is not path or bool(shipped.attempts) is not retransmission:
+        sent = self.at(seq)
+        if sent.path is not path or bool(sent.attempts) is not retransmission:
             return
         if retransmission:
-            self.last_retx[path.index] = max(self.last_retx[path.index], shipped.order)
-        self.newest_sent_ns = max(self.newest_sent_ns, shipped.sent_ns)
+            self.last_retx[path.index] = max(self.last_retx[path.index], sent.order)
+        self.newest_sent_ns = max(self.newest_sent_ns, sent.sent_ns)
 
     def arrived_later(self, path: Path, sent_ns: int) -> bool:
         """Has a packet sent on `path` after `sent_ns` surely arrived? Retransmissions are not looked at."""
@@ -197,24 +197,24 @@ class Inflight:
     def on_plane(self, plane: int) -> list[int]:
         """OUTSTANDING packets that were last sent on this plane."""
         around = ((seq, self.at(seq)) for seq in range(self.una, self.next))
-        return [seq for seq, shipped in around if shipped.state == OUTSTANDING and shipped.path.plane == plane]
+        return [seq for seq, sent in around if sent.state == OUTSTANDING and sent.path.plane == plane]
 
     def oldest_path(self) -> Path | None:
         """The path of the oldest packet under way, None when there is none."""
         for seq in range(self.una, self.next):
-            shipped = self.at(seq)
-            if shipped.state == OUTSTANDING:
-                return shipped.path
+            sent = self.at(seq)
+            if sent.state == OUTSTANDING:
+                return sent.path
         return None
 
     def sent_before(self, when_ns: int) -> tuple[list[int], int | None]:
         """OUTSTANDING packets last sent at `when_ns` or before, and when the oldest of the others was sent."""
         expired, oldest = [], None
         for seq in range(self.una, self.next):
-            shipped = self.at(seq)
-            if shipped.state != OUTSTANDING:
+            sent = self.at(seq)
+            if sent.state != OUTSTANDING:
                 continue
-            sent_ns = shipped.sent_ns
+            sent_ns = sent.sent_ns
             if sent_ns <= when_ns:
                 expired.append(seq)
             elif oldest is None or sent_ns < oldest:

@@ -117,12 +117,12 @@ def inferred(
     overtaken = flight.newest_sent_ns - late_ns
     below = flight.highest - timing.reorder_packets
     for seq in holes(cack, base, bitmap, out_of_order, limit):
-        shipped = flight.at(seq)
-        if shipped.state != OUTSTANDING or (shipped.attempts and not reinfer):
+        sent = flight.at(seq)
+        if sent.state != OUTSTANDING or (sent.attempts and not reinfer):
             continue
-        path, sent_ns = shipped.path, shipped.sent_ns
-        again = shipped.attempts > 0
-        passed = shipped.order < flight.last_retx[path.index] if again else seq < flight.last_first[path.index]
+        path, sent_ns = sent.path, sent.sent_ns
+        again = sent.attempts > 0
+        passed = sent.order < flight.last_retx[path.index] if again else seq < flight.last_first[path.index]
         if passed and sent_ns <= overtaken:
             found.append((seq, LossReason.OVERTAKEN))
         elif sent_ns <= early and seq <= below:

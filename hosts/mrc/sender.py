@@ -263,11 +263,11 @@ class Sender(DataSender):
         seq = heappop(self._lost)
         while flight.at(seq).state != LOST or seq < flight.una:
             seq = heappop(self._lost)
-        shipped = flight.at(seq)
-        flight.send_again(seq, self._take(shipped.path), now_ns)
+        sent = flight.at(seq)
+        flight.send_again(seq, self._take(sent.path), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
-        counters.retransmitted_for[shipped.reason] += 1
+        counters.retransmitted_for[sent.reason] += 1
         return seq
 
     def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
@@ -387,12 +387,12 @@ class Sender(DataSender):
         flight = self.flight
         if not flight.known(seq):
             return 0
-        shipped = flight.at(seq)
-        sent_ns = shipped.sent_ns
-        if shipped.attempts == retransmission or echo == self._context.stamp(sent_ns):
+        sent = flight.at(seq)
+        sent_ns = sent.sent_ns
+        if sent.attempts == retransmission or echo == self._context.stamp(sent_ns):
             self._rtt_ns = self.peer.timing.sample_echo(echo, arrival_ns)
             if self._hears_times:
-                self.selection.on_round_trip(shipped.path, sent_ns, self._rtt_ns, now_ns)
+                self.selection.on_round_trip(sent.path, sent_ns, self._rtt_ns, now_ns)
         new_arrivals = 0
         if seq >= flight.una:
             new_arrivals = flight.acknowledge(flight.una - 1, seq, 1)
@@ -470,9 +470,9 @@ class Sender(DataSender):
             counters.refuse(Ignored.UNKNOWN_REASON)
             return
         self._quiet_since = now_ns
-        shipped = flight.at(seq)
-        in_flight = flight.una <= seq < flight.next and shipped.state == OUTSTANDING
-        if not in_flight or shipped.path.ev != entropy:
+        sent = flight.at(seq)
+        in_flight = flight.una <= seq < flight.next and sent.state == OUTSTANDING
+        if not in_flight or sent.path.ev != entropy:
             counters.refuse(Ignored.NOT_OUTSTANDING)
             return
         if not self._answered:
@@ -483,19 +483,19 @@ class Sender(DataSender):
 
     def _lose(self, seq: int, reason: LossReason, now_ns: int) -> None:
         flight = self.flight
-        shipped = flight.at(seq)
+        sent = flight.at(seq)
         flight.lose(seq, reason)
         heappush(self._lost, seq)
         self.lost_packets += 1
         self._context.counters.lost[reason] += 1
         if reason in BLAMES_PATH and self._answered:
-            self._cc.on_loss(shipped.size)
-            self.peer.lose(shipped.path, reason, shipped.sent_ns, now_ns)
+            self._cc.on_loss(sent.size)
+            self.peer.lose(sent.path, reason, sent.sent_ns, now_ns)
         elif reason in TRIMS:
             self.peer.timing.note_trim(now_ns)
-            self._cc.on_trim(shipped.size, flight.bytes, now_ns)
+            self._cc.on_trim(sent.size, flight.bytes, now_ns)
             if reason is LossReason.TRIMMED:
-                self.peer.congest(shipped.path, True, shipped.sent_ns, now_ns)
+                self.peer.congest(sent.path, True, sent.sent_ns, now_ns)
 
     # --- time ---
 
