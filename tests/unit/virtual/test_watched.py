@@ -81,7 +81,8 @@ def test_a_fault_by_hand_is_recorded_and_its_replay_is_the_same_run(
 ) -> None:
     ours, theirs = sockets
     theirs.send(b"!")
-    hand, scenario = Hand(ours), load_scenario(SMALL, ["world=virtual"])
+    # Sockets are looked at every 50 ms of people's time: fewer steps are over before that.
+    hand, scenario = Hand(ours), load_scenario(SMALL, ["world=virtual", "workload.0.train.steps=60"])
     folder = folder_of(run_scenario(scenario, tmp_path, True, quiet(), audience=hand))
     assert hand.said == f"hand-1: link-down {LINK} for 300ms"
     (by_hand,) = (one for one in load_record(folder).occurrences if one.fault == "hand-1")
