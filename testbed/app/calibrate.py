@@ -26,8 +26,8 @@ from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import usual_packet
 from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, suited_rtt_ns
 
-MAX_RUNS = 7
-"""About 9 s each."""
+MOST_LOADS = 7
+"""A run takes about 9 s."""
 CLOSE_ENOUGH = 1.1
 """The greatest load carried and the least one not: the budget is known to a tenth."""
 HOLDS, MOST_ROUNDS = 3, 6
@@ -99,19 +99,23 @@ def due_pps(steps: Sequence[Step]) -> float:
     return pps if held < HOLDS and pps >= _WITHIN_PPS[0] else 0.0
 
 
-def search(first_pps: float, measure: Callable[[float], Step], growth: float = 2, most: int = MAX_RUNS) -> list[Step]:
-    """Double (or halve) until a load is carried and another is not, then close in between them. `growth`: 2, unless
-    the first load is known better; `most`: runs."""
-    steps = [measure(first_pps)]
-    while len(steps) < most:
+def search(first_pps: float, measure: Callable[[float], Step], growth: float = 2, most: int = MOST_LOADS) -> list[Step]:
+    """Double (or halve) until a load is carried and another is not, then close in between them. What is not carried is
+    tried once more: a single run can fail for what the machine did meanwhile. `growth`: 2, unless the first load is
+    known better; `most`: loads."""
+    steps: list[Step] = []
+    following = first_pps
+    for _ in range(most):
+        steps.append(measure(following))
+        if not steps[-1].carried:
+            steps.append(measure(following))
         low = max((step.offered_pps for step in steps if step.carried), default=0.0)
-        high = min((step.offered_pps for step in steps if not step.carried), default=0.0)
+        high = min((step.offered_pps for step in steps if step.offered_pps > low), default=0.0)
         if low and high and high / low < CLOSE_ENOUGH:
             break
         following = sqrt(low * high) if low and high else low * growth or high / growth
         if not _WITHIN_PPS[0] <= following <= _WITHIN_PPS[1]:
             break
-        steps.append(measure(following))
     return steps
 
 

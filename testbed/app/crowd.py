@@ -15,7 +15,7 @@ from mrc_testbed.topos.budget import Capacity
 from mrc_testbed.topos.cost import cpus, full_load
 from mrc_testbed.topos.crowd import crowd_shape
 
-MOST_RUNS = 5
+MOST_LOADS = 5
 GROWTH = 1.4
 """From one load to the next: by the usual cost, the first one is near what a machine carries."""
 _SCENARIO = """\
@@ -41,7 +41,7 @@ def try_crowd(training_pps: float, on_step: Callable[[Step], None]) -> Trials:
         on_step(step)
         return step
 
-    return Trials(measure, search(likely_pps(training_pps), measure, GROWTH, MOST_RUNS))
+    return Trials(measure, search(likely_pps(training_pps), measure, GROWTH, MOST_LOADS))
 
 
 def likely_pps(training_pps: float) -> float:

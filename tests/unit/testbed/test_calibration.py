@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mrc_testbed.testbed.app import calibrate as runner
 from mrc_testbed.testbed.app.calibrate import (
     CLOSE_ENOUGH,
     HOLDS,
-    MAX_RUNS,
+    MOST_LOADS,
     MOST_ROUNDS,
     Trials,
     confirm,
@@ -180,10 +181,25 @@ def test_the_search_ends_soon_and_holds_the_budget_between_two_loads(true_pps: f
     carried = [step.offered_pps for step in steps if step.carried]
     refused = [step.offered_pps for step in steps if not step.carried]
     assert steps[0].offered_pps == 17_000
-    assert len(steps) <= MAX_RUNS
+    assert len(carried) + len(set(refused)) <= MOST_LOADS
+    assert len(refused) == 2 * len(set(refused))
     assert max(carried, default=0) <= true_pps < min(refused, default=float("inf"))
     if 7_000 < true_pps < 90_000:
         assert min(refused) / max(carried) < CLOSE_ENOUGH
+
+
+def test_a_load_that_fails_once_is_not_promised_but_not_refused_either() -> None:
+    """64 hosts were refused 8,300 packets/s for one port that was counted badly, and carried 11,000."""
+    runs: Counter[float] = Counter()
+
+    def measure(pps: float) -> Step:
+        runs[pps] += 1
+        unlucky = 17_000 < pps < 40_000 and runs[pps] == 1
+        return Step(pps, pps <= 40_000 and not unlucky, 0.2, "")
+
+    steps = search(17_000, measure)
+    assert refused_pps(steps) > 40_000
+    assert lasting_pps(steps) == 17_000
 
 
 @given(st.floats(1_500, 500_000), st.sampled_from(list(TRANSPORTS.values())))
@@ -245,23 +261,24 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[RunOutcome]:
 
 def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOutcome], state: Path) -> None:
     late = outcome(Status.INCONCLUSIVE)
-    loads += [late, roomy(), late, late, late]  # of 8 hosts
-    loads += [roomy(), late, late, late]  # of 64
+    loads += [*[late] * 2, roomy(), *[late] * 6]  # of 8 hosts: what is not carried is tried twice
+    loads += [roomy(), *[late] * 6]  # of 64
     loads += [roomy()] * 4  # both again, twice, in turn
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
     assert lines[0] == "mrc, 17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
-    assert lines[1].startswith("mrc, 8,500 packets/s: held")
-    assert lines[5].startswith("mrc, 64 hosts, 2,")
-    assert ": held; the tightest" in lines[5]
-    assert [line.startswith("mrc, 8,500 packets/s: held") for line in lines[9:13]] == [True, False, True, False]
+    assert lines[1] == lines[0]
+    assert lines[2].startswith("mrc, 8,500 packets/s: held")
+    assert lines[9].startswith("mrc, 64 hosts, 2,")
+    assert ": held; the tightest" in lines[9]
+    assert [line.startswith("mrc, 8,500 packets/s: held") for line in lines[16:20]] == [True, False, True, False]
     assert "8 hosts x 4 planes" in ended.out
     assert lines[-1] == f"saved in {state}"
     found = load_calibration()
     assert found is not None
     load = found.transports["mrc"]
-    assert (load.pps, len(load.steps), found.stale()) == (pytest.approx(8_500 / MARGIN), 7, "")
+    assert (load.pps, len(load.steps), found.stale()) == (pytest.approx(8_500 / MARGIN), 11, "")
     assert found.crowd is not None
     assert found.crowd.pps == found.crowd.steps[0].offered_pps / MARGIN
     assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowding
@@ -278,7 +295,7 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
 ) -> None:
     save(state, calibrated(mrc=6_000))
     up_to_640_000 = 6
-    loads += [*[roomy()] * (up_to_640_000 + HOLDS - 1), *[outcome(Status.INCONCLUSIVE)] * MAX_RUNS]
+    loads += [*[roomy()] * (up_to_640_000 + HOLDS - 1), *[outcome(Status.INCONCLUSIVE)] * 2 * MOST_LOADS]
     ended = call("calibrate", "--transport", "tcp,roce")
     assert ended.status == 3
     assert "roce: not even " in ended.err
@@ -293,7 +310,7 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
 
 def test_a_calibration_of_another_machine_is_not_added_to(call: Call, loads: list[RunOutcome], state: Path) -> None:
     save(state, calibrated({"cpus": 999}))
-    loads += [roomy()] * (MAX_RUNS + HOLDS)
+    loads += [roomy()] * (MOST_LOADS + HOLDS)
     assert call("calibrate", "--transport", "tcp").status == 0
     found = load_calibration()
     assert found is not None
@@ -363,7 +380,7 @@ def test_a_machine_that_never_holds_a_load_is_not_tried_for_ever() -> None:
 
 
 def test_loads_without_room_are_not_saved(call: Call, loads: list[RunOutcome], state: Path) -> None:
-    loads += [outcome(), *[outcome(Status.INCONCLUSIVE)] * 4, *[outcome()] * MOST_ROUNDS]
+    loads += [outcome(), *[outcome(Status.INCONCLUSIVE)] * 8, *[outcome()] * MOST_ROUNDS]
     ended = call("calibrate", "--transport", "tcp")
     assert ended.status == 3
     assert "tcp: no load was carried with room each time" in ended.err
@@ -387,7 +404,7 @@ def test_a_file_of_before_is_read_by_its_steps_alone(state: Path) -> None:
 def test_a_machine_that_carries_nothing_is_told_so_and_nothing_is_saved(
     call: Call, loads: list[RunOutcome], state: Path
 ) -> None:
-    loads += [outcome(Status.INCONCLUSIVE)] * MAX_RUNS
+    loads += [outcome(Status.INCONCLUSIVE)] * 2 * MOST_LOADS
     ended = call("calibrate")
     assert ended.status == 3
     assert "mrc: not even 2,125 packets/s were carried" in ended.err
