@@ -37,7 +37,7 @@ from mrc_testbed.testbed.commands.show import show_switch
 from mrc_testbed.testbed.commands.validate import schema, validate
 from mrc_testbed.testbed.commands.worlds import worlds
 from mrc_testbed.testbed.consent import known_code_alone
-from mrc_testbed.testbed.errors import ExitCode, end_for, lack_of
+from mrc_testbed.testbed.errors import ExitCode, end_for, lack_of, was_interrupted
 from mrc_testbed.testbed.interrupts import unwrapped
 from mrc_testbed.testbed.planner.commands.plan import plan
 from mrc_testbed.testbed.terminal import say
@@ -224,4 +224,4 @@ def main() -> None:
             sys.exit(errors.show(error))
         end_for(lack)
     except Exception as error:
-        sys.exit(errors.show(error))
+        sys.exit(ExitCode.INTERRUPTED if was_interrupted(error) else errors.show(error))

@@ -134,6 +134,12 @@ def lack_of(error: BaseException | None) -> str:
     return _BY_NUMBER.get(error.errno or 0, "") if isinstance(error, OSError) else ""
 
 
+def was_interrupted(error: Exception) -> bool:
+    """Whether Ctrl-C, or a signal that counts as one, is behind it. pydantic builds validators in machine code: what is
+    raised meanwhile becomes a line in the text of its SchemaError."""
+    return type(error).__name__ == "SchemaError" and KeyboardInterrupt.__name__ in str(error)
+
+
 def end_for(lack: str) -> NoReturn:
     """Say what the machine lacks and end at once: what Python does at its own end may lack the same."""
     try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mrc_testbed.testbed.errors import ExitCode, Problem, ScenarioError, UsageError
+from mrc_testbed.testbed.errors import ExitCode, Problem, ScenarioError, UsageError, was_interrupted
 from mrc_testbed.testbed.interrupts import ignored_by_wish, unwrapped
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.scenario import Cell, load_cells
@@ -128,7 +128,8 @@ def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
     except KeyboardInterrupt as stop:
         code, reason = ExitCode.INTERRUPTED, f"interrupted by {stop}".removesuffix(" by ")
     except Exception as error:
-        code, reason = on_error(error), str(error)
+        interrupted = was_interrupted(error)
+        code, reason = (ExitCode.INTERRUPTED, "interrupted") if interrupted else (on_error(error), str(error))
     return RunOutcome(code, time.monotonic() - began, error=reason)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from pydantic_core import SchemaError
 from ruamel.yaml import YAML
 
 from mrc_testbed.testbed import cli
@@ -253,8 +254,17 @@ def test_an_error_is_one_line_and_with_debug_a_traceback_before_it(
     assert debugged.said[-1] == ended.said[0]
 
 
-def test_ctrl_c_is_status_130_and_says_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    fails_with(monkeypatch, KeyboardInterrupt())
+BUILDING = (
+    'Error building "model" validator:\n  SchemaError: Error building "literal" validator:\n  KeyboardInterrupt: '
+)
+"""What pydantic says where Ctrl-C comes while it builds a validator."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SchemaError(BUILDING)])
+def test_ctrl_c_is_status_130_and_says_nothing(
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    fails_with(monkeypatch, error)
     ended = call("run", QUICKSTART)
     assert (ended.status, ended.out, ended.err) == (130, "", "")
 
