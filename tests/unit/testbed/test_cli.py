@@ -254,9 +254,7 @@ def test_an_error_is_one_line_and_with_debug_a_traceback_before_it(
     assert debugged.said[-1] == ended.said[0]
 
 
-BUILDING = (
-    'Error building "model" validator:\n  SchemaError: Error building "literal" validator:\n  KeyboardInterrupt: '
-)
+BUILDING = 'Error building "model" validator:\n  SchemaError: Error building "literal" validator:\n  KeyboardInterrupt:'
 """What pydantic says where Ctrl-C comes while it builds a validator."""
 
 
