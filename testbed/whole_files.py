@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterable
+from io import TextIOWrapper
 from pathlib import Path
 from secrets import token_hex
 from typing import IO
@@ -14,7 +16,12 @@ UNFINISHED = ".part"
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError.
+    """Write beside the file, then rename: readers see the old text or the new one. Raises OSError."""
+    write_parts(path, (content,))
+
+
+def write_parts(path: Path, content: Iterable[str]) -> None:
+    """The same for a text in parts, which is never in memory as a whole. Raises OSError, and what `content` raises.
 
     Each call writes beside it under a name of its own (`NAME.<8 digits>.part`), so of processes that write the same
     file at once the last one counts, and its text is whole.
@@ -24,10 +31,10 @@ def write_whole(path: Path, content: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f"{path.name}.{token_hex(4)}{UNFINISHED}")
     try:
-        with open_new(temporary) as file:
-            file.write(content.encode(errors="backslashreplace"))
+        with TextIOWrapper(open_new(temporary), "utf-8", "backslashreplace", newline="") as file:
+            file.writelines(content)
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise

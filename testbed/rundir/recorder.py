@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Unpack
 
@@ -24,10 +25,11 @@ from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, HistoryFields
 from mrc_testbed.testbed.rundir.results import LOGS
 from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotWriter
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
-from mrc_testbed.testbed.whole_files import open_new, write_whole
+from mrc_testbed.testbed.whole_files import open_new, write_parts
 
 _IN_EVERY_RUN: tuple[CsvTable[Any], ...] = (SAMPLES, COMPLETIONS)
 """Files whose header is always written."""
+_JSON = json.JSONEncoder(indent=1)
 
 
 class Recorder:
@@ -78,14 +80,17 @@ class Recorder:
         self._put(table.file, "".join([form % line for line in lines]))
 
     def document(self, name: str, content: Any) -> None:
-        """Write a JSON file atomically."""
-        self.text(name, json.dumps(content, indent=1) + "\n")
+        """Write a JSON file atomically, part by part: as one text, counters.json of 1,024 hosts takes 270 MiB."""
+        self._whole(name, chain(_JSON.iterencode(content), "\n"))
 
     def text(self, name: str, content: str) -> None:
         """Write a text file atomically."""
+        self._whole(name, (content,))
+
+    def _whole(self, name: str, content: Iterable[str]) -> None:
         path = self.folder / name
         try:
-            write_whole(path, content)
+            write_parts(path, content)
         except OSError as error:
             raise write_failed(path, error) from error
 

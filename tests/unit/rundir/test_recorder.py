@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tracemalloc
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,27 @@ def test_what_is_no_number_of_a_user_names_nobody(
     folder = create_folder(tmp_path / "results", "small")
     hand_over(folder)
     assert (folder.stat().st_uid, folder.stat().st_gid) == (0, 0)
+
+
+def test_a_document_is_written_part_by_part_and_never_as_a_whole(tmp_path: Path) -> None:
+    content = {f"host {n}": {"sent": [n] * 100, "text": "\u00fc\udcff", "none": None} for n in range(2000)}
+    recorder = Recorder(tmp_path)
+    tracemalloc.start()
+    try:
+        recorder.document("counters.json", content)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        recorder.close()
+    written = (tmp_path / "counters.json").read_text(encoding="utf-8")
+    assert written == json.dumps(content, indent=1) + "\n"
+    assert most < len(written) / 4
+
+
+def test_a_document_that_is_no_json_leaves_nothing(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(TypeError):
+        recorder.document("counters.json", {"ports": object()})
+    recorder.close()
+    assert sorted(tmp_path.iterdir()) == before
