@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.markup import escape
 
-from mrc_testbed.hosts import batches, compiled
+from mrc_testbed.hosts import batches, compiled, huge_pages
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.fabric.capabilities import Capability, probe
@@ -23,6 +23,7 @@ def show_doctor() -> int:
         console.print(line, soft_wrap=True, markup=True)
     console.print(f"core     {compiled.described()}", soft_wrap=True)
     console.print(f"sockets  {batches.described()}", soft_wrap=True)
+    console.print(f"pages    {huge_pages.described()}", soft_wrap=True)
     console.print(f"cpus     {_cpus()}", soft_wrap=True)
     console.print("carries")
     for line in budget_lines():

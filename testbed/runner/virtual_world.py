@@ -7,6 +7,7 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+from mrc_testbed.hosts import huge_pages
 from mrc_testbed.testbed.errors import FabricError
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.captures import Captures
@@ -59,6 +60,7 @@ class VirtualWorld:
     """Some 100 ms of a run may pass in a millisecond."""
 
     def __init__(self, scenario: Scenario) -> None:
+        huge_pages.use()
         self._scheduler = Scheduler(START_NS)
         self.loop: Loop = VirtualLoop(self._scheduler)
         self.options = virtual_options(scenario)

@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from mrc_testbed.hosts import batched, batches
+from mrc_testbed.hosts import batched, batches, extensions
 from mrc_testbed.hosts.batched import SEND_BATCH, BatchReceiver, BatchSender, Outgoing
 from mrc_testbed.hosts.delay import DelayLine
 from mrc_testbed.hosts.udp import MOST_STRANGERS, PORT, RxSocket, Source, TxSocket
-from mrc_testbed.testbed.fabric import batches_module
+from mrc_testbed.testbed.fabric import extensions as maker
 
 HERE = "fd00::1"
 HOSTS: dict[Source, int] = {("fd00::2", 0xC001): 1, ("fd00::3", 0xC002): 2}
@@ -31,8 +31,8 @@ CLASS = 8
 @pytest.fixture(autouse=True)
 def addresses(nothing_left: None) -> None:
     """Those of the loopback of this test's own network."""
-    batches_module.module_folder()
-    batches.found.cache_clear()
+    maker.made(batches.EXTENSION)
+    extensions.found.cache_clear()
     lines = [f"address add fd00::{number}/128 dev lo nodad" for number in range(1, 5)]
     lines += ["route add blackhole fd00::b", "route add prohibit fd00::f"]
     subprocess.run(["ip", "-6", "-batch", "-"], input="\n".join(lines), text=True, check=True)

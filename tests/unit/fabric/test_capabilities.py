@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mrc_testbed.hosts import batches, compiled
+from mrc_testbed.hosts import batches, compiled, huge_pages
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability
 from mrc_testbed.testbed.fabric import capabilities, port_program, trials
 from mrc_testbed.testbed.fabric.capabilities import (
@@ -241,6 +241,7 @@ def test_doctor_of_a_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert present == [f"present  {each.name}" for each in ALL]
     assert carries.pop(0).split()[:2] == ["core", compiled.in_use()]
     assert carries.pop(0).split()[:2] == ["sockets", batches.in_use()]
+    assert carries.pop(0).split()[:2] == ["pages", huge_pages.described().split()[0]]
     assert carries.pop(0).split()[0] == "cpus"
     assert carries[0] == "carries"
     assert [line.split()[0] for line in carries[1:-1]] == ["mrc:", "roce:", "tcp:", "mptcp:", "mrc-hashed:"]

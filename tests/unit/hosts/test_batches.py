@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.hosts import batched, batches, compiled
+from mrc_testbed.hosts import batched, batches, compiled, extensions
 from mrc_testbed.hosts.batched import SEND_BATCH, STRIDE, BatchSender, Outgoing
 from mrc_testbed.hosts.udp import LOST_ERRNOS, UDP_NO_CHECK6_RX, SenderSet, TxSocket
 from mrc_testbed.testbed.errors import MissingCapability
-from mrc_testbed.testbed.fabric import batches_module
+from mrc_testbed.testbed.fabric import extensions as maker
 
-MADE = Path(batches.folder()).is_dir() or bool(os.environ.get("CI"))
+EXTENSION = batches.EXTENSION
+MADE = Path(EXTENSION.folder()).is_dir() or bool(os.environ.get("CI"))
 needs_it = pytest.mark.skipif(not MADE, reason="make setup has not compiled the extension here")
 HERE = "::1"
 CLASS = 8
@@ -34,9 +36,9 @@ CLASS = 8
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """As in a process that has not looked for the extension."""
     monkeypatch.delenv(batches.SWITCH, raising=False)
-    batches.found.cache_clear()
+    extensions.found.cache_clear()
     yield monkeypatch
-    batches.found.cache_clear()
+    extensions.found.cache_clear()
 
 
 @needs_it
@@ -52,8 +54,8 @@ def test_a_variable_leaves_it_alone(fresh: pytest.MonkeyPatch) -> None:
 
 def test_of_another_source_nothing_is_used(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
     changed = tmp_path / "batches.c"
-    changed.write_bytes(Path(batches.SOURCE).read_bytes() + b"// another\n")
-    fresh.setattr(batches, "SOURCE", str(changed))
+    changed.write_bytes(Path(EXTENSION.source).read_bytes() + b"// another\n")
+    fresh.setattr(batches, "EXTENSION", replace(EXTENSION, sources=str(tmp_path)))
     assert batches.in_use() == "single"
     assert batches.described().startswith("single packets (not compiled here; make setup does it")
 
@@ -61,9 +63,9 @@ def test_of_another_source_nothing_is_used(fresh: pytest.MonkeyPatch, tmp_path: 
 @pytest.mark.parametrize("sums", ["", None], ids=["of another system", "torn"])
 def test_what_is_damaged_is_not_loaded_and_said(fresh: pytest.MonkeyPatch, tmp_path: Path, sums: str | None) -> None:
     fresh.setattr(compiled, "CACHE", str(tmp_path))
-    place = Path(batches.folder())
+    place = Path(EXTENSION.folder())
     place.mkdir()
-    (place / batches.FILE).write_bytes(b"no machine code")
+    (place / EXTENSION.file).write_bytes(b"no machine code")
     (place / compiled.SUMS).write_text("torn" if sums is None else compiled.sums(str(place)))
     said = f"{place} is damaged; `make setup` makes it again" if sums is None else "it cannot be loaded: "
     assert batches.described().startswith(f"single packets ({said}")
@@ -71,11 +73,11 @@ def test_what_is_damaged_is_not_loaded_and_said(fresh: pytest.MonkeyPatch, tmp_p
 
 @needs_it
 def test_what_is_damaged_is_made_again(fresh: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    place = tmp_path / Path(batches.folder()).name
-    shutil.copytree(batches.folder(), place)
-    os.truncate(place / batches.FILE, 100)
+    place = tmp_path / Path(EXTENSION.folder()).name
+    shutil.copytree(EXTENSION.folder(), place)
+    os.truncate(place / EXTENSION.file, 100)
     fresh.setattr(compiled, "CACHE", str(tmp_path))
-    assert batches_module.module_folder() == place
+    assert maker.made(EXTENSION) == place
     assert batches.in_use() == "batches"
 
 
@@ -94,13 +96,13 @@ def test_where_it_cannot_be_made_the_reason_is_said(
 ) -> None:
     fresh.setattr(compiled, "CACHE", str(tmp_path))
     for name, instead in lacks.items():
-        fresh.setattr(f"mrc_testbed.testbed.fabric.batches_module.{name}", instead)
+        fresh.setattr(f"mrc_testbed.testbed.fabric.extensions.{name}", instead)
     with pytest.raises(MissingCapability, match=f"the extension for packets in batches is not made: {said}"):
-        batches_module.module_folder()
+        maker.made(EXTENSION)
 
 
 def test_both_say_how_many_packets_a_call_has() -> None:
-    assert f"MOST = {batches.MOST}," in Path(batches.SOURCE).read_text(encoding="utf-8")
+    assert f"MOST = {batches.MOST}," in Path(EXTENSION.source).read_text(encoding="utf-8")
     assert SEND_BATCH <= batches.MOST
 
 
