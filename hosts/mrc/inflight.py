@@ -87,9 +87,10 @@ class Inflight:
     def send(self, message: Message, size: int, path: Path, now_ns: int) -> int:
         """Record the first transmission of the next packet; returns its sequence number."""
         seq = self.next
-        sent = self.at(seq)
+        ring, place = self._ring, seq & self.mask
+        sent = ring[place]
         if sent is self._nothing:
-            sent = self._ring[seq & self.mask] = SentPacket(message, path)
+            sent = ring[place] = SentPacket(message, path)
         sent.state = OUTSTANDING
         sent.sent_ns = now_ns
         sent.size = size

@@ -164,15 +164,16 @@ class Sender(DataSender):
 
     def _can_send(self) -> bool:
         flight = self.flight
-        if flight.bytes and flight.bytes + self._packet_bytes > self._window():
-            return False
+        if flight.bytes:
+            nscc = self._nscc
+            window = self._window_of_plugin() if nscc is None else nscc.window
+            if flight.bytes + self._packet_bytes > window:
+                return False
         if flight.lost:
             return True
         return flight.next - flight.una < self._psn_range and self._outbox.has_packet()
 
-    def _window(self) -> float:
-        if self._nscc is not None:
-            return self._nscc.window
+    def _window_of_plugin(self) -> float:
         control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int
         return float(control.window)
 
@@ -238,8 +239,9 @@ class Sender(DataSender):
         self.ready = self._can_send()
         if not self.ready:
             bits |= bth.ACK_REQUEST
-        path = flight.at(seq).path
-        size = self._emit(buffer, seq, bits, now_ns)
+        sent = flight.at(seq)
+        path = sent.path
+        size = self._emit(buffer, sent.message, seq, bits, now_ns)
         if not size:
             self._fail(QpFailure.LOCAL_PROTECTION)
             self.ready = False
@@ -261,18 +263,16 @@ class Sender(DataSender):
         """Oldest gap first, on another EV than the attempt that was lost."""
         flight = self.flight
         seq = heappop(self._lost)
-        while flight.at(seq).state != LOST or seq < flight.una:
+        while (sent := flight.at(seq)).state != LOST or seq < flight.una:
             seq = heappop(self._lost)
-        sent = flight.at(seq)
         flight.send_again(seq, self._take(sent.path), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1
         counters.retransmitted_for[sent.reason] += 1
         return seq
 
-    def _emit(self, buffer: memoryview, seq: int, bits: int, now_ns: int) -> int:
+    def _emit(self, buffer: memoryview, message: Message, seq: int, bits: int, now_ns: int) -> int:
         """The packet's size; 0 if its payload cannot be read, for then nothing must be sent."""
-        message = self.flight.at(seq).message
         index = seq - message.first
         offset = index * self._payload_bytes
         payload = message.data[offset : offset + self._payload_bytes]

@@ -89,13 +89,8 @@ class Scheduler:
 
     def wake(self, t_ns: int, due: Due) -> None:
         """Call `due.act()`, as `at` does."""
-        due.at_ns = t_ns if t_ns > self.now_ns else self.now_ns
-        self._put(due)
-        if self._passed > MOST_PASSED * LOOK_EVERY:
-            self._look_at_length()
-
-    def _put(self, due: Due) -> None:
-        number = due.at_ns >> self._bits
+        due.at_ns = at_ns = t_ns if t_ns > self.now_ns else self.now_ns
+        number = at_ns >> self._bits
         if number <= self._number:
             self._put_in_order(due)
         elif number < self._end:
@@ -120,30 +115,49 @@ class Scheduler:
             due.then = first
             self._first = due
         else:
-            self._put_between(first, due)
+            self._put_between(first, due, at_ns + 1)
+            if self._passed > MOST_PASSED * LOOK_EVERY:
+                self._look_at_length()
 
-    def _put_between(self, before: Due, due: Due) -> None:
-        """`before` and perhaps more is due until its time, and something is due later."""
-        at_ns, passed = due.at_ns, 1
+    def _put_between(self, before: Due, due: Due, until_ns: int) -> None:
+        """Put it behind `before` and what else is due before `until_ns`; something is due later."""
+        passed = 1
         following = before.then
-        while following is not None and following.at_ns <= at_ns:
+        while following is not None and following.at_ns < until_ns:
             before, following = following, following.then
             passed += 1
         due.then, before.then = following, due
         self._passed += passed
 
-    def _put_all(self, chain: Due | None) -> int:
-        """Put in what lies in a chain with what came last at the head; returns how much it was."""
+    def _open(self, chain: Due) -> None:
+        """Put what lies in the chain of a stretch in order, while nothing else is."""
+        first = last = chain
+        following, chain.then = chain.then, None
+        count = 1
+        while following is not None:
+            due, following = following, following.then
+            at_ns = due.at_ns
+            if at_ns <= first.at_ns:  # what is due at the same time came later
+                due.then = first
+                first = due
+            elif at_ns > last.at_ns:
+                due.then = None
+                last.then = last = due
+            else:
+                self._put_between(first, due, at_ns)
+            count += 1
+        self._first, self._last = first, last
+        self._waiting -= count
+
+    def _put_all(self, chain: Due | None) -> None:
+        """Put in what lies in a chain with what came last at the head."""
         turned: Due | None = None
         while chain is not None:
             behind, chain.then = chain.then, turned
             turned, chain = chain, behind
-        count = 0
         while turned is not None:
             due, turned = turned, turned.then
-            self._put(due)
-            count += 1
-        return count
+            self.wake(due.at_ns, due)
 
     @property
     def next_ns(self) -> int | None:
@@ -167,7 +181,7 @@ class Scheduler:
             self._empty += number - self._number - 1
             self._opened += 1
             self._number = number
-            self._waiting -= self._put_all(chain)
+            self._open(chain)
         return self._first
 
     def _bring_near(self) -> bool:
@@ -184,12 +198,13 @@ class Scheduler:
         return True
 
     def _look_at_length(self) -> None:
-        if self._passed > MOST_PASSED * self._opened:
+        opened, passed, empty = self._opened, self._passed, self._empty
+        self._opened = self._passed = self._empty = 0
+        if passed > MOST_PASSED * opened:
             if self._bits > LEAST_BITS:
                 self._set_bits(self._bits - 1)
-        elif self._empty > MOST_EMPTY * self._opened and 4 * self._passed < self._opened and self._bits < MOST_BITS:
+        elif empty > MOST_EMPTY * opened and 4 * passed < opened and self._bits < MOST_BITS:
             self._set_bits(self._bits + 1)
-        self._opened = self._passed = self._empty = 0
 
     def _set_bits(self, bits: int) -> None:
         """Put all that is due into stretches of another length."""
@@ -200,7 +215,7 @@ class Scheduler:
         self._begin_at(self.now_ns >> bits)
         while in_order is not None:
             due, in_order = in_order, in_order.then
-            self._put(due)
+            self.wake(due.at_ns, due)
         for chain in later:
             if chain is not None:
                 self._put_all(chain)
@@ -214,12 +229,11 @@ class Scheduler:
         self._go_on(due)
         return True
 
-    def _go_on(self, due: Due) -> bool:
-        """Do what is due next; True if it was a call."""
+    def _go_on(self, due: Due) -> None:
+        """Do what is due next."""
         self._first, due.then = due.then, None
         self.now_ns = due.at_ns
         due.act()
-        return isinstance(due, _Call)
 
     def run_until(self, done: Callable[[], bool], deadline_ns: int) -> bool:
         """Do what is due until `done()` says so: asked at first, after every call, after every ASK_EVERY turns of
@@ -232,14 +246,17 @@ class Scheduler:
             return True
         quiet = 0
         while True:
-            due = self._next()
+            due = self._first
+            if due is None:
+                due = self._open_next()
             if due is None or due.at_ns > deadline_ns:
                 if quiet and done():
                     return True
                 self.now_ns = max(self.now_ns, deadline_ns)
                 return False
+            self._go_on(due)
             quiet += 1
-            if self._go_on(due) or quiet == ASK_EVERY:
+            if quiet == ASK_EVERY or type(due) is _Call:
                 quiet = 0
                 if done():
                     return True
