@@ -9,7 +9,9 @@ setup:
 test-setup: setup
 	@tools/setup-tests
 
-demo: setup
+# Without the core compiled, which a first look need not wait for; the run says so.
+demo:
+	@tools/setup --without-core
 	@$(SUDO) .venv/bin/mrc-testbed run scenarios/quickstart.yaml
 
 test: test-setup

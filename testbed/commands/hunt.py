@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrc_testbed.testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set
+from mrc_testbed.testbed.commands.options import Certs, Insecure, On, Out, ScenarioFile, Set, note_core
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.errors import UsageError
@@ -64,6 +64,8 @@ def hunt(
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 
+    if on == "local":
+        note_core()
     text = read_source(scenario).text if scenario == STANDARD_STREAM else ""
     request = HuntRequest(scenario, tuple(set_ or ()), move, text)
     times = confirm_runs if confirm else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrc_testbed.testbed.commands.options import Virtual
+from mrc_testbed.testbed.commands.options import Virtual, note_core
 from mrc_testbed.testbed.commands.web import Interactive, Metrics, MetricsTruth, WatchOptions, WebPort, shown
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, UsageError
@@ -132,6 +132,7 @@ def check(
         grade = check_work(work, CheckOptions(virtual, tuple(run or ()), again, audience=server), open_console())
     for line in grade_lines(grade):
         say(line)
+    note_core()
     raise typer.Exit(grade.exit_code)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrc_testbed.hosts import compiled
 from mrc_testbed.testbed.terminal import say
 
 if TYPE_CHECKING:
@@ -133,6 +134,12 @@ def note_left_out(cases: Iterable[Case]) -> None:
     """Print which variants virtual time leaves out on standard error, once each."""
     for file, name in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
         say(f"note: {file}: {name} is left out: it speaks the kernel's TCP", err=True)
+
+
+def note_core() -> None:
+    """Print on standard error that runs of this process are slower than they could be, and what ends that."""
+    if advice := compiled.advice():
+        say(f"note: {advice}", err=True)
 
 
 def example(command: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrc_testbed.testbed.commands import errors
-from mrc_testbed.testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_left_out
+from mrc_testbed.testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_core, note_left_out
 from mrc_testbed.testbed.commands.web import Metrics, MetricsTruth, WatchOptions, Web, WebPort, shown, wait_for_the_room
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.terminal import say
@@ -65,6 +65,7 @@ def paper(
     watch.require()
     cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit, pack_named(pack))
     note_left_out(cases)
+    note_core()
     if any(case.scenario.world is WorldKind.KERNEL for case in cases):
         capabilities.require(capabilities.probe())  # or every run would say the same
     folder = PackFolder(out, errors.show)

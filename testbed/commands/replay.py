@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mrc_testbed.testbed.commands.options import Out, RunArgument, warn_of_plugins
+from mrc_testbed.testbed.commands.options import Out, RunArgument, note_core, warn_of_plugins
 from mrc_testbed.testbed.commands.web import (
     Interactive,
     Metrics,
@@ -53,5 +53,6 @@ def replay(
         if server:
             server.title = scenario.name
         outcome = run_scenario(scenario, out, quiet, console, replays=folder, audience=server)
+        note_core()
         wait_for_the_room(server, outcome.exit_code, console.is_terminal)
     raise typer.Exit(outcome.exit_code)

@@ -25,6 +25,7 @@ from mrc_testbed.testbed.commands.options import (
     Variants,
     Virtual,
     in_world,
+    note_core,
     note_left_out,
     sweep_of,
     warn_of_budget,
@@ -183,6 +184,8 @@ def run(
         reports.print_json(done)
         if cell:
             _write_cell(cell, done)
+        else:
+            note_core()
         wait_for_the_room(server, exit_code_of(done), console.is_terminal)
     raise typer.Exit(exit_code_of(done))
 

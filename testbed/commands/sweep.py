@@ -23,6 +23,7 @@ from mrc_testbed.testbed.commands.options import (
     Variants,
     Virtual,
     in_world,
+    note_core,
     note_left_out,
     sweep_of,
 )
@@ -241,6 +242,7 @@ def _local(jobs: int | None) -> Engine:
 
     from mrc_testbed.testbed.sweep.engine_local import LocalEngine
 
+    note_core()
     return LocalEngine(jobs or usable_cpus())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrc_testbed.testbed.commands.options import Out, Seed, Set, Variants, runs_of, sweep_of, warn_of_budget
+from mrc_testbed.testbed.commands.options import Out, Seed, Set, Variants, note_core, runs_of, sweep_of, warn_of_budget
 from mrc_testbed.testbed.commands.output import write_asked
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.terminal import say
@@ -63,6 +63,8 @@ def worlds(
     found: list[Agreement] = []
     pairs = _pairs(names, set_ or (), seed, variants, out)
     not_run = [pair.name for pair in pairs]
+    if any(pair.scenario for pair in pairs):
+        note_core()
 
     def write() -> None:
         if json_ and not to_stdout:

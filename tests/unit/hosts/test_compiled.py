@@ -147,6 +147,38 @@ def test_what_is_damaged_is_not_loaded_and_said(
     assert f"warning: the compiled core is not used, runs are slower: {said}" in capsys.readouterr().err
 
 
+ADVICE = "from mrc_testbed.hosts import compiled; print(compiled.advice())"
+
+
+def test_a_checkout_without_machine_code_says_what_makes_it(checkout: Path) -> None:
+    with (checkout / "hosts/loops.py").open("a", encoding="utf-8") as file:
+        file.write("# never compiled\n")
+    assert "`make setup`" in python("-c", ADVICE, root=checkout).stdout
+    without_headers = f"import sysconfig; sysconfig.get_paths = lambda: {{'include': 'nowhere'}}; {ADVICE}"
+    said = python("-c", without_headers, root=checkout).stdout
+    assert "; `apt-get install libpython3-dev`, then `make setup`, compiles it" in said
+    assert python("-c", ADVICE, root=checkout, core="python").stdout == "\n"  # as was asked for
+    (checkout / "tools/compile_core.py").unlink()
+    assert python("-c", ADVICE, root=checkout).stdout == "\n"  # a wheel has nothing to compile
+
+
+@needs_it
+def test_with_machine_code_there_is_no_advice() -> None:
+    assert python("-c", ADVICE).stdout == "\n"
+
+
+@pytest.mark.parametrize("advice", ["", "it is slow"])
+def test_a_run_ends_with_the_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], advice: str
+) -> None:
+    monkeypatch.setattr(compiled, "advice", lambda: advice)
+    monkeypatch.setattr(sys, "argv", ["mrc-testbed", "run", str(SMALL), "--virtual", "-q", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().err == (f"note: {advice}\n" if advice else "")
+
+
 @needs_it
 def test_what_was_made_is_whole_and_a_torn_copy_is_not(tmp_path: Path) -> None:
     copy = shutil.copytree(compiled.folder(), tmp_path / "core")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,53 @@ class TestPutOnPath:
         self.link.write_text("from elsewhere", encoding="utf-8")
         assert "stays as it is" in self.put().stdout
         assert self.link.read_text(encoding="utf-8") == "from elsewhere"
+
+
+class TestWithoutCore:
+    """`tools/setup` in a checkout whose `.venv` only notes what it is asked to do."""
+
+    @pytest.fixture(autouse=True)
+    def checkout(self, tmp_path: Path, fakes: Fakes) -> None:
+        self.fakes, self.root, self.asked = fakes, tmp_path / "checkout", tmp_path / "asked"
+        for folder in ("hosts", "testbed/fabric", "testbed/virtual", "testbed/switching"):
+            shutil.copytree(ROOT / folder, self.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (self.root / "tools").mkdir()
+        tools = [f"tools/{name}" for name in ("common.sh", "compile_core.py", "put-on-path", "setup")]
+        for name in ("apt-packages.txt", "pyproject.toml", "uv.lock", *tools):
+            shutil.copy(ROOT / name, self.root / name)
+        fake(fakes, "dpkg-query", "echo install ok installed")
+        programs = self.root / ".venv" / "bin"
+        programs.mkdir(parents=True)
+        fake(programs, "python", f'[ "$1" = -c ] && echo /usr || echo "$*" >>{self.asked}')
+        fake(programs, "uv", ":")
+
+    def steps(self, *arguments: str) -> list[str]:
+        """What one more set-up asks Python for."""
+        self.asked.write_text("", encoding="utf-8")
+        environment = {
+            **os.environ,
+            "PATH": f"{self.fakes}:{os.environ['PATH']}",
+            "MRC_LINK": str(self.root.parent / "link"),
+        }
+        command = [str(self.root / "tools/setup"), *arguments]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS_S, check=False)
+        assert ended.returncode == 0, ended.stderr
+        return self.asked.read_text(encoding="utf-8").split("\n")[:-1]
+
+    def test_all_but_the_core_is_made_and_the_next_set_up_makes_it(self) -> None:
+        core = "tools/compile_core.py"
+        first = self.steps("--without-core")
+        assert "-m mrc_testbed.testbed.fabric.port_object" in first
+        assert core not in first
+        assert self.steps("--without-core") == []
+        assert core in self.steps()
+        assert self.steps() == []
+        assert self.steps("--without-core") == []  # and it is not forgotten that the core was made
+
+    def test_another_option_is_refused(self) -> None:
+        command = [str(self.root / "tools/setup"), "--no-core"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
+        assert (ended.returncode, ended.stderr) == (4, "setup: unknown option --no-core; there is --without-core\n")
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a Python that others may not read is root's")
