@@ -17,11 +17,9 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Protocol
 
 from mrc_testbed.hosts.common.timers import NEVER
-from mrc_testbed.hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram
-from mrc_testbed.hosts.wiring import PacketReceiver
+from mrc_testbed.hosts.udp import ARRIVAL, MAX_DATAGRAM_BYTES, Datagram, RxSocket
 
 MOST_READ = 128
 """Packets read in one turn, so that timers and sending are never put off for long."""
@@ -32,30 +30,39 @@ Waiting = tuple[int, Datagram, memoryview]
 _due_ns: Callable[[Waiting], int] = itemgetter(0)
 
 
-class ArrivalLine(Protocol):
+class ArrivalLine:
     """Where packets wait until they arrive."""
 
-    waits_for_socket: bool
-    """True while the next packet is waited for at the socket; else at `next_due_ns`."""
+    def __init__(self, waits_for_socket: bool) -> None:
+        self.waits_for_socket = waits_for_socket
+        """True while the next packet is waited for at the socket; else at `next_due_ns`."""
 
     def take_in(self, now_ns: int) -> bool:
         """Read what has come. Returns whether there may be more."""
+        raise NotImplementedError
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet that is due; None when there is none yet."""
+        """The next packet that is due; None when there is none yet. It may be kept until the next call."""
+        raise NotImplementedError
 
     @property
     def next_due_ns(self) -> int:
         """Before this no packet is due."""
+        raise NotImplementedError
 
     def last_due_ns(self, until_ns: int) -> int:
-        """When the last packet is due that is due until then; `until_ns` if there is none."""
+        """When the last packet is due that is due until then; `until_ns` if there is none.
+
+        A turn at that time handles as many packets as one at `until_ns`, and the end of a message without a wait.
+        """
+        raise NotImplementedError
 
 
-class DelayLine:
+class DelayLine(ArrivalLine):
     """`take_in` reads, `receive` gives what is due."""
 
-    def __init__(self, receiver: PacketReceiver, delay_ns: int) -> None:
+    def __init__(self, receiver: RxSocket, delay_ns: int) -> None:
+        super().__init__(waits_for_socket=not delay_ns)
         self._receiver = receiver
         self._delay_ns = delay_ns
         self._waiting: list[Waiting] = []
@@ -63,7 +70,6 @@ class DelayLine:
         self._spare: list[memoryview] = []
         self._lent: memoryview | None = None
         self._unread_from_ns = self._look_from_ns = 0
-        self.waits_for_socket = not delay_ns
 
     def take_in(self, now_ns: int) -> bool:
         """Read what the socket has, MOST_READ packets at most. Returns whether there may be more.
@@ -97,7 +103,7 @@ class DelayLine:
         self._look_from_ns = now_ns if self.waits_for_socket else now_ns + self._delay_ns // 2
 
     def receive(self, now_ns: int) -> Datagram | None:
-        """The next packet that is due; None when there is none yet. It may be kept until the next call."""
+        """As of `ArrivalLine`."""
         if self._lent is not None:
             self._spare.append(self._lent)
             self._lent = None
@@ -108,14 +114,11 @@ class DelayLine:
 
     @property
     def next_due_ns(self) -> int:
-        """Before this no packet is due."""
+        """As of `ArrivalLine`."""
         return min(self._waiting[0][0], self._unread_from_ns) if self._waiting else self._unread_from_ns
 
     def last_due_ns(self, until_ns: int) -> int:
-        """When the last packet is due that is due until then; `until_ns` if there is none.
-
-        A turn at that time handles as many packets as one at `until_ns`, and the end of a message without a wait.
-        """
+        """As of `ArrivalLine`."""
         last_ns = until_ns
         for due_ns, _, _ in self._waiting:
             if due_ns > until_ns:

@@ -17,7 +17,7 @@ from mrc_testbed.hosts.delay import ArrivalLine, DelayLine
 from mrc_testbed.hosts.network import DatagramNetwork, Network, SocketNetwork
 from mrc_testbed.hosts.session import Session
 from mrc_testbed.hosts.transport import EndpointLike
-from mrc_testbed.hosts.udp import MAX_DATAGRAM_BYTES
+from mrc_testbed.hosts.udp import MAX_DATAGRAM_BYTES, RxSocket
 
 RECEIVE_BATCH = 64
 """Packets read in one turn, so that timers and sending are never put off for longer than some 2 ms."""
@@ -133,8 +133,7 @@ class DatagramLoop(TransportLoop):
         self._sender = network.tx
         self._batches = batch_sender(network.tx)
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
-        self._line = line or (DelayLine(network.rx, network.delay_ns) if network.stamped else None)
-        self._receive = self._line.receive if self._line else network.rx.receive
+        self._line = line or _delay_line(network)
         self._socket = (network.rx.fileno(),) if line is None else ()
         self._late_ns = max(round(network.rtt_ns * LATE_RTTS), LEAST_LATE_NS // network.speed)
 
@@ -144,11 +143,11 @@ class DatagramLoop(TransportLoop):
 
     def receive(self) -> None:
         """Take in a batch of packets."""
-        receive, handle, clock, late_ns = self._receive, self._endpoint.handle_datagram, self._clock, self._late_ns
-        more = self._line is not None and self._line.take_in(clock())
+        own, line, rx, clock, late_ns = self._own, self._line, self._network.rx, self._clock, self._late_ns
+        more = line is not None and line.take_in(clock())
         for taken in range(RECEIVE_BATCH):
             now_ns = clock()
-            datagram = receive(now_ns)
+            datagram = rx.receive(now_ns) if line is None else line.receive(now_ns)
             if datagram is None:
                 self._network.packets_in += taken
                 self.busy = more
@@ -156,7 +155,10 @@ class DatagramLoop(TransportLoop):
             view, peer, flow_label, udp_port, traffic_class, arrival_ns = datagram
             if now_ns - arrival_ns > late_ns and arrival_ns >= self._session.excused_until_ns:
                 self._network.packets_late += 1
-            handle(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+            if own is not None:
+                own.handle_datagram(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
+            else:
+                self._endpoint.handle_datagram(view, peer, flow_label, udp_port, traffic_class, arrival_ns, now_ns)
         self._network.packets_in += RECEIVE_BATCH
         self.busy = True
 
@@ -183,11 +185,13 @@ class DatagramLoop(TransportLoop):
 
     def _transmit_in(self, batches: BatchSender) -> None:
         """The same with a call of the kernel for many packets."""
-        poll, clock, room, network = self._endpoint.poll_transmit, self._clock, batches.room, self._network
+        own, clock, room, network = self._own, self._clock, batches.room, self._network
         for _ in range(TRANSMIT_BATCH // SEND_BATCH):
             packets: list[Outgoing] = []
             for place in room:
-                packet: Outgoing | None = poll(clock(), place)
+                packet = (
+                    self._endpoint.poll_transmit(clock(), place) if own is None else own.poll_transmit(clock(), place)
+                )
                 if packet is None:
                     break
                 packets.append(packet)
@@ -232,6 +236,12 @@ class SocketLoop(TransportLoop):
         if not self._network.quiet:
             self._endpoint.transmit(self._clock())
             self._hand_on(self._clock())
+
+
+def _delay_line(network: DatagramNetwork) -> DelayLine | None:
+    """None where packets lie in the network's socket until they arrive."""
+    socket: object = network.rx
+    return DelayLine(socket, network.delay_ns) if network.stamped and isinstance(socket, RxSocket) else None
 
 
 def loop_of(network: Network, session: Session) -> TransportLoop:

@@ -7,9 +7,10 @@ whole `recv` per packet (docs/decisions/0008-one-epoll-loop.md).
 from __future__ import annotations
 
 import select
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic_ns
 
+from mrc_testbed.hosts import batches
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.control import ControlChannel
 from mrc_testbed.hosts.loops import TransportLoop, loop_of
@@ -28,6 +29,9 @@ class Turns:
         self._timer_fd = timer.fileno()
         self._control_fd = channel.fileno()
         self._epoll = select.epoll()
+        self._epoll_fd = self._epoll.fileno()
+        extension, _ = batches.found()
+        self._wait: Callable[[int, int], Sequence[int]] = self._poll if extension is None else extension.wait
         self._epoll.register(self._timer_fd, select.EPOLLIN)
         self._epoll.register(self._control_fd, select.EPOLLIN)
         self._control_mask = select.EPOLLIN
@@ -40,9 +44,9 @@ class Turns:
     def take(self) -> None:
         """Sleep until there is something to do, and do it."""
         loop = self._loop
-        ready = self._epoll.poll(0 if loop is not None and loop.busy and not self._resting else -1)
+        ready = self._wait(self._epoll_fd, 0 if loop is not None and loop.busy and not self._resting else -1)
         woke_ns = monotonic_ns()
-        for fd, _ in ready:
+        for fd in ready:
             if fd == self._timer_fd:
                 self._timer.fired(woke_ns)
             elif fd == self._control_fd:
@@ -56,6 +60,9 @@ class Turns:
             else:
                 self._turn(loop, woke_ns)
         self._watch_control()
+
+    def _poll(self, _epoll_fd: int, most_ms: int) -> Sequence[int]:
+        return [fd for fd, _ in self._epoll.poll(most_ms)]
 
     def _turn(self, loop: TransportLoop, woke_ns: int) -> None:
         loop.receive()

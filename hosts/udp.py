@@ -18,9 +18,10 @@ import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from mrc_testbed.hosts import batches
 from mrc_testbed.hosts.socket_buffers import enlarge_receive_buffer, enlarge_send_buffer
 from mrc_testbed.hosts.stamps import ArrivalClock
 
@@ -293,10 +294,8 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_create")
         self.lateness = Lateness()
         self._armed_ns = 0
-        # struct itimerspec: interval (s, ns), value (s, ns)
-        self._spec = (ctypes.c_long * 4)()
-        # Without `argtypes`, which would only have each argument checked: int, int, pointer, pointer.
-        self._settime = self._libc.timerfd_settime
+        extension, _ = batches.found()
+        self._arm: Callable[[int, int], None] = self._settime if extension is None else extension.arm
 
     def fileno(self) -> int:
         """For epoll."""
@@ -307,8 +306,11 @@ class Timer:
         if at_ns == self._armed_ns:
             return
         self._armed_ns = at_ns
-        self._spec[2], self._spec[3] = divmod(at_ns, _SECOND_NS)
-        if self._settime(self._fd, _TFD_TIMER_ABSTIME, self._spec, None):
+        self._arm(self._fd, at_ns)
+
+    def _settime(self, fd: int, at_ns: int) -> None:
+        spec = (ctypes.c_long * 4)(0, 0, *divmod(at_ns, _SECOND_NS))  # struct itimerspec: interval, value (s, ns)
+        if self._libc.timerfd_settime(fd, _TFD_TIMER_ABSTIME, spec, None):
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def fired(self, now_ns: int) -> None:

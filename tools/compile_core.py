@@ -40,6 +40,7 @@ FILES = tuple(
             "arrivals",
             "batched",
             "blocks",
+            "control",
             "delay",
             "loops",
             "operations",
@@ -76,9 +77,9 @@ INTERPRETED = (
 once, when a daemon is configured."""
 INHERITED = (
     *("Adaptive", "Bitmap", "Counted", "EndpointBase", "FixedWindow", "Nscc"),
-    *("Oblivious", "QueuePair", "Reps", "Rotation", "Spec", "WeightedPlanes"),
+    *("Oblivious", "QueuePair", "Reps", "Rotation", "RxSocket", "Spec", "WeightedPlanes"),
 )
-"""Classes that plugins inherit from, or another transport, which stays Python."""
+"""Classes that plugins inherit from, or another transport, which stays Python, or a test in place of a socket."""
 KEPT = 4
 """Folders of machine code; more branches than that are compiled again when they are set up."""
 _RECIPE = "recipe"

@@ -1,7 +1,8 @@
-// The packets of a turn in one call of the kernel each way: recvmmsg and sendmmsg, which Python's `socket` lacks.
+// The packets of a turn in one call of the kernel each way: recvmmsg and sendmmsg, which Python's `socket` lacks; and
+// the sleep between turns, without the objects that `select` and `ctypes` make for it.
 //
-// Called by hosts/batched.py, which keeps the books. Nothing here waits: the sockets do not block, and a daemon has one
-// thread. Numbers of options are those of linux/in6.h and asm-generic/socket.h.
+// Called by hosts/batched.py, which keeps the books, hosts/turns.py and hosts/udp.py. The sockets do not block, and one
+// thread of a daemon uses them. Numbers of options are those of linux/in6.h and asm-generic/socket.h.
 
 #define PY_SSIZE_T_CLEAN
 #define _GNU_SOURCE
@@ -10,9 +11,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
-enum { MOST = 32, FLOWINFO = 11, TIMESTAMPNS = 64, ADDRESS_BYTES = 16, LABEL = 0xfffff, SECOND_NS = 1000000000 };
+enum { MOST = 32, FLOWINFO = 11, TIMESTAMPNS = 64, ADDRESS_BYTES = 16, LABEL = 0xfffff, SECOND_NS = 1000000000, MOST_READY = 8 };
 
 static struct mmsghdr messages[MOST];
 static struct iovec parts[MOST];
@@ -160,9 +163,47 @@ static PyObject *send_packets(PyObject *self, PyObject *arguments) {
     return PyLong_FromLong(sent < 0 ? -reason : sent);
 }
 
+// wait(descriptor of an epoll, most milliseconds): the descriptors that are ready, none after that time; -1: wait for one.
+static PyObject *wait_for(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    struct epoll_event events[MOST_READY];
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments");
+    int descriptor = PyLong_AsLong(arguments[0]), most_ms = PyLong_AsLong(arguments[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    int ready;
+    Py_BEGIN_ALLOW_THREADS // those of plugins
+    ready = epoll_wait(descriptor, events, MOST_READY, most_ms);
+    Py_END_ALLOW_THREADS
+    if (ready < 0 && errno != EINTR)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    if (PyErr_CheckSignals())
+        return NULL;
+    PyObject *found = PyTuple_New(ready < 0 ? 0 : ready);
+    for (int i = 0; found && i < ready; i++)
+        PyTuple_SET_ITEM(found, i, PyLong_FromLong(events[i].data.fd));
+    return found;
+}
+
+// arm(descriptor of a timer, ns): it fires at this time of its clock.
+static PyObject *arm(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "arm takes 2 arguments");
+    int descriptor = PyLong_AsLong(arguments[0]);
+    long long at_ns = PyLong_AsLongLong(arguments[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    struct itimerspec when = {.it_value = {at_ns / SECOND_NS, at_ns % SECOND_NS}};
+    if (timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &when, NULL))
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"receive", receive, METH_VARARGS, NULL},
     {"send", send_packets, METH_VARARGS, NULL},
+    {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
+    {"arm", (PyCFunction)(void (*)(void))arm, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "batches", NULL, -1, methods, NULL, NULL, NULL, NULL};

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from mrc_testbed.hosts.common.timers import NEVER
+from mrc_testbed.hosts.delay import ArrivalLine
 from mrc_testbed.hosts.udp import Datagram
 from mrc_testbed.testbed.virtual.packet import PacketQueue, VirtualPacket
 
 
-class Inbox:
+class Inbox(ArrivalLine):
     """Packets that have come over the last link: socket and delay line in one.
 
     They come in the order in which they are due, so nothing has to be sorted, and none needs a buffer of its own.
     """
 
-    waits_for_socket = False
     unread = False
 
     def __init__(self) -> None:
+        super().__init__(waits_for_socket=False)
         self.unknown_sources = 0
         self.unknown_ports = 0
         self.delay_ns = 0
@@ -54,7 +55,7 @@ class Inbox:
         return self._unseen_from_ns if first is None else min(first.due_ns, self._unseen_from_ns)
 
     def last_due_ns(self, until_ns: int) -> int:
-        """When the last packet is due that is due until then; `until_ns` if there is none."""
+        """As of `ArrivalLine`."""
         last_ns, packet = until_ns, self._line.first
         while packet is not None and packet.due_ns <= until_ns:
             last_ns, packet = packet.due_ns, packet.after

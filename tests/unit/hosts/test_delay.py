@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.delay import MOST_READ, DelayLine
-from mrc_testbed.hosts.udp import ARRIVAL
-from mrc_testbed.hosts.wiring import PacketReceiver
+from mrc_testbed.hosts.udp import ARRIVAL, RxSocket
 
 DELAY_NS = 1000
 
 
-class Buffer:
+class Buffer(RxSocket):
     """Packets as the receiver gives them: the time of arrival is `delay_ns` after the stamp."""
 
-    unread = False
-
     def __init__(self, delay_ns: int = DELAY_NS) -> None:
+        self.unread = False
         self.waiting = []
         self.current = memoryview(bytearray(8))
         self.made = {id(self.current.obj)}
@@ -40,7 +36,7 @@ class Buffer:
 
 
 def line_of(buffer: Buffer, delay_ns: int) -> DelayLine:
-    return DelayLine(cast(PacketReceiver, buffer), delay_ns)
+    return DelayLine(buffer, delay_ns)
 
 
 def out(line: DelayLine, now_ns: int) -> list[tuple[int, int]]:
