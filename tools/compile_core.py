@@ -253,7 +253,7 @@ def main() -> int:
     try:
         made_by = recipe()
         if not compiled.is_whole(str(target)) or (target / _RECIPE).read_text(encoding="utf-8") != made_by:
-            print("setup: compiling the core, for half a minute")
+            print("setup: compiling the core, for one to two minutes")
             make(target, made_by)
     except (CannotCompile, OSError) as reason:
         print(f"setup: the core stays Python: {reason}", file=sys.stderr)

@@ -218,6 +218,11 @@ class TestWithoutCore:
         assert self.steps() == []
         assert self.steps("--without-core") == []  # and it is not forgotten that the core was made
 
+    @pytest.mark.parametrize(("target", "set_up"), [("demo", "tools/setup --without-core"), ("test", "tools/setup")])
+    def test_only_the_demo_leaves_it_out(self, target: str, set_up: str) -> None:
+        told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert [line for line in told.splitlines() if line.split()[0] == "tools/setup"] == [set_up]
+
     def test_another_option_is_refused(self) -> None:
         command = [str(self.root / "tools/setup"), "--no-core"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
