@@ -133,7 +133,7 @@ def advice() -> str:
         return ""
     return (
         "the core runs in Python here, with the same results: runs in virtual time take four times the CPU time, "
-        f"daemons more of it; {_remedy()} compiles it, in about two minutes"
+        f"on the kernel a third more; {_remedy()} compiles it, in about two minutes"
     )
 
 
