@@ -1,8 +1,8 @@
 """The result of `mrc-testbed calibrate`, stored in the user's state folder: the loads that were tried. What they say of
 the machine is reckoned when it is read.
 
-It is valid for the machine it was measured on: not with another kernel, other CPUs or another host name. Each transport
-has a measurement of its own.
+It is valid for the machine it was measured on: not with another kernel, other CPUs or another host name, nor with the
+core in Python where it was compiled. Each transport has a measurement of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.hosts import compiled
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.state import state_paths
 from mrc_testbed.topos.budget import Capacity, budget, usual_capacity
@@ -103,13 +104,15 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measurements of one machine, by transport; `crowd`: of all of them, None: not measured."""
+    """Measurements of one machine, by transport; `crowd`: of all of them, None: not measured. `core`: how it ran
+    (`mrc_testbed.hosts.compiled.in_use`); empty in files of earlier versions, which do not say it."""
 
     host: str
     kernel: str
     cpus: int
     transports: Mapping[str, CarriedLoad]
     crowd: Crowd | None = None
+    core: str = ""
 
     def stale(self) -> str:
         """Why it is not valid for this machine (any more); empty if it is."""
@@ -118,7 +121,10 @@ class Calibration:
             return f"it was measured on {self.host}, this is {host}"
         if self.kernel != kernel:
             return f"it was measured with kernel {self.kernel}, this is {kernel}"
-        return f"it was measured with {self.cpus} CPUs, here are {cpus}" if self.cpus != cpus else ""
+        if self.cpus != cpus:
+            return f"it was measured with {self.cpus} CPUs, here are {cpus}"
+        core = compiled.in_use()
+        return f"it was measured with `core: {self.core}`, here it is {core}" if self.core not in ("", core) else ""
 
     def capacity(self, cost: Cost) -> Capacity:
         """As the planner needs it; the usual one for a transport without a load that lasts."""
@@ -170,6 +176,7 @@ def _read(value: dict[str, Any]) -> Calibration:
         value["cpus"],
         {word: CarriedLoad(one["measured"], one["switch_ports"], _steps(one)) for word, one in loads.items()},
         Crowd(many["measured"], many["hosts"], _steps(many)) if many else None,
+        value.get("core", ""),
     )
 
 
@@ -185,7 +192,8 @@ def with_load(transport: str, load: CarriedLoad, crowd: Crowd | None = None) -> 
     """The saved calibration of this machine with a new measurement, and of many hosts if given; one of another machine
     is left behind."""
     here = _of_this_machine()
-    return replace(here, transports={**here.transports, transport: load}, crowd=crowd or here.crowd)
+    transports = {**here.transports, transport: load}
+    return replace(here, transports=transports, crowd=crowd or here.crowd, core=compiled.in_use())
 
 
 def _of_this_machine() -> Calibration:

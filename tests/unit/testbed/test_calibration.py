@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mrc_testbed.hosts import compiled
 from mrc_testbed.testbed import calibration
 from mrc_testbed.testbed.app import calibrate as runner
 from mrc_testbed.testbed.app.calibrate import (
@@ -115,6 +116,7 @@ def test_a_file_from_before_there_were_transports_is_of_mrc(state: Path) -> None
         ({"kernel": "2.4.0"}, "it was measured with kernel 2.4.0"),
         ({"cpus": 999}, "it was measured with 999 CPUs"),
         ({"host": "elsewhere"}, "it was measured on elsewhere"),
+        ({"core": "in C"}, "it was measured with `core: in C`, here it is "),
     ],
 )
 def test_a_calibration_of_another_machine_is_noticed_and_not_used(
@@ -279,6 +281,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     assert found is not None
     load = found.transports["mrc"]
     assert (load.pps, len(load.steps), found.stale()) == (pytest.approx(8_500 / MARGIN), 11, "")
+    assert found.core == compiled.in_use()
     assert found.crowd is not None
     assert found.crowd.pps == found.crowd.steps[0].offered_pps / MARGIN
     assert machine_capacity(COSTS[1]).cost.crowd == machine_capacity(STANDARD_COST).cost.crowd == found.crowding
