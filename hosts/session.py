@@ -27,6 +27,7 @@ from mrc_testbed.hosts.program import Program
 from mrc_testbed.hosts.program_io import RankPrograms
 from mrc_testbed.hosts.qps import NamedQp, NamedQps, QpTransport
 from mrc_testbed.hosts.reports import describe, describe_report
+from mrc_testbed.hosts.rounds import ROUNDS
 from mrc_testbed.hosts.stream import GRAIN_NS
 from mrc_testbed.hosts.udp import Lateness
 from mrc_testbed.hosts.verbs.opening import open_verbs
@@ -319,8 +320,9 @@ class Session:
             raise CommandError("a warm-up is already running")
         broken = request.table("broken") if request.has("broken") else {}
         round_ns = request.number("round_ns") if request.has("round_ns") else 0
+        rounds = request.number("rounds", 1) if request.has("rounds") else ROUNDS
         until_ns = now_ns + request.number("timeout_ns")
-        self._warm_up = WarmUp(request.id, until_ns, broken, network, now_ns, round_ns)
+        self._warm_up = WarmUp(request.id, until_ns, broken, network, now_ns, round_ns, rounds)
         self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:

@@ -7,28 +7,30 @@ from typing import Any
 from mrc_testbed.hosts.common.figures import PathReport
 from mrc_testbed.hosts.control import CommandError, Fields
 from mrc_testbed.hosts.network import Network
-
-_MIN_PROBE_PERIOD_NS = 10_000_000
-_PROBE_PERIOD_RTTS = 4
-_ROUNDS = 3
-"""The first round meets cold caches and every other host's burst; its RTTs alone would say too much."""
+from mrc_testbed.hosts.rounds import ROUNDS, round_period_ns
 
 
 class WarmUp:
     """A `warm_up` that waits for its answer. `broken`: paths that need not answer, as `silent` names them; `round_ns`:
-    what the ports need for a probe on every path, and its answer."""
+    what the ports need for a probe on every path, and its answer; `rounds`: of probes on every path."""
 
     def __init__(
-        self, request_id: Any, until_ns: int, broken: Fields, network: Network, now_ns: int, round_ns: int = 0
+        self,
+        request_id: Any,
+        until_ns: int,
+        broken: Fields,
+        network: Network,
+        now_ns: int,
+        round_ns: int = 0,
+        rounds: int = ROUNDS,
     ) -> None:
         self.request_id = request_id
         self._until_ns = until_ns
         self._broken = _broken(broken)
         self._network = network
-        usual_ns = max(_MIN_PROBE_PERIOD_NS // network.speed, _PROBE_PERIOD_RTTS * network.rtt_ns)
-        self._period_ns = max(usual_ns, round_ns)
+        self._period_ns = round_period_ns(network.rtt_ns, network.speed, round_ns)
         self._probe_ns = now_ns
-        self._rounds = _ROUNDS
+        self._rounds = rounds
 
     @property
     def next_ns(self) -> int:

@@ -39,8 +39,8 @@ class Standby:
         job = scenario.job.plan_job(plan)
         endpoints = Endpoints(world, scenario, plan, job, Recorder(_FOLDER), lambda *_: None)
         endpoints.open({}, {})
-        base_rtt_ns = endpoints.warm_up(())
-        endpoints.load()
+        endpoints.begin_warm_up(())
+        base_rtt_ns = endpoints.finish_warm_up()
         endpoints.start(self._loop.now_ns() + _BEGIN_NS, base_rtt_ns)
 
     def beside(self, prompt: Callable[[], int]) -> int:

@@ -62,7 +62,8 @@ class Fabric(FabricCounts):
     `unplanned`: what active faults have changed by their own code; `verify` skips it.
     """
 
-    def __init__(self, plan: Plan, options: FabricOptions) -> None:
+    def __init__(self, plan: Plan, options: FabricOptions, forker: Forker | None = None) -> None:
+        self._forker = forker
         self._net = nodes.start_nodes(plan)
         super().__init__(plan, options, {name: self._net.nameToNode[name].pid for name in plan.node_names})
         self._ports: LivePorts | None = None
@@ -72,16 +73,15 @@ class Fabric(FabricCounts):
         self._off: set[str] = set()
         self.unplanned: Collection[Unplanned] = ()
         self.kernel_delay: KernelDelay | None = None
-        self._forker: Forker | None = None
         self._bgp: BgpDaemons | None = None
         self.routes: RouteWatch | None = None
         self._messages: BgpMessages | None = None
 
     @classmethod
-    def build(cls, plan: Plan, options: FabricOptions) -> Fabric:
+    def build(cls, plan: Plan, options: FabricOptions, forker: Forker | None = None) -> Fabric:
         """Create namespaces, links, addresses, uSID and encap routes, shapers. Raises FabricError at the first
-        refusal."""
-        fabric = cls(plan, options)
+        refusal. `forker`: loads the code of daemons meanwhile."""
+        fabric = cls(plan, options, forker)
         pids = fabric.pids
         for node in pids:
             fabric._write_sysctls(node)

@@ -7,6 +7,7 @@ the writer remembered.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv6Interface
@@ -28,6 +29,11 @@ from mrc_testbed.topos.routes import SID_DEVICE, NextHop, Route, RouteKind
 from mrc_testbed.topos.tables import routes_of
 
 Rows = dict[str, set[PortRow]]
+Entries = dict[str, list[dict[str, Any]]]
+"""What `ip -j` says of each node."""
+IP_JSON = ["ip", "-6", "-j", "-batch", "-"]
+_LINKS, _NEIGHBOURS, _ADDRESSES = "link show", "neigh show nud permanent", "addr show dev lo scope global"
+_JSON_SPACE = re.compile(r"\s*")
 _DEVICE = {"routes": 2, "mtu": 0, "neighbours": 2, "queues": 1}
 """Index of the port in a row, by what a fault may change there."""
 LEARNED = "bgp"
@@ -67,13 +73,15 @@ def _drifts(expected: Expected, chosen: dict[str, int], settled: bool) -> list[t
 
     texts = read_routes(chosen)
     odd = {node: chosen[node] for node, text in texts.items() if not as_planned(text, _routes_left(expected, node))}
+    routes = compared("routes", ("route",), _routes_wanted(expected, odd), _routes_held(odd))
+    entries = _entries_held(expected, chosen)
     return [
-        *compared("routes", ("route",), _routes_wanted(expected, odd), _routes_held(odd)),
+        *routes,
         *_learned_drifts(expected, chosen, settled),
-        *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(chosen)),
-        *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(chosen)),
+        *compared("mtu", ("port",), _ports_wanted(expected, chosen), _ports_held(entries)),
+        *compared("neighbours", ("neighbour",), _neighbours_wanted(expected, chosen), _neighbours_held(entries)),
         *compared("queues", (), queues_wanted, _queues_held(expected, chosen)),
-        *_compare(("address",), *_addresses(expected, chosen)),
+        *_compare(("address",), *_addresses(expected, entries)),
         *_compare(("setting",), _settings_wanted(expected, chosen), _settings_held(expected, chosen)),
     ]
 
@@ -241,13 +249,28 @@ def _ports_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, set[tup
     }
 
 
-def _ports_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
-    answers = query(["ip", "-j", "link", "show"], pids)
-    return {node: {_port_row(link) for link in json.loads(text) if _is_port(link)} for node, text in answers.items()}
+def _entries_held(expected: Expected, pids: dict[str, int]) -> Entries:
+    """All entries of a node by one process: permanent neighbours, addresses of a switch that answers, and links: last,
+    for after them `ip` forgets that it was told to speak of IPv6."""
+    lines = {node: [_NEIGHBOURS, *([_ADDRESSES] if _answers(expected, node) else []), _LINKS] for node in pids}
+    answers = query(IP_JSON, pids, {node: "\n".join(asked) for node, asked in lines.items()})
+    return {node: list(_entries(text)) for node, text in answers.items()}
+
+
+def _entries(text: str) -> Iterator[dict[str, Any]]:
+    """Of all lists in the output of a batch, which has one for each line, or nothing for a line without entries."""
+    decoder, at = json.JSONDecoder(), 0
+    while (at := _JSON_SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        entries, at = decoder.raw_decode(text, at)
+        yield from entries
+
+
+def _ports_held(entries: Entries) -> Rows:
+    return {node: {_port_row(each) for each in held if _is_port(each)} for node, held in entries.items()}
 
 
 def _is_port(link: dict[str, Any]) -> bool:
-    return link["ifname"] not in ("lo", SID_DEVICE, MANAGEMENT) and link.get("link_type") == "ether"
+    return link.get("link_type") == "ether" and link["ifname"] not in ("lo", SID_DEVICE, MANAGEMENT)
 
 
 def _port_row(link: dict[str, Any]) -> tuple[str, ...]:
@@ -274,25 +297,26 @@ def _neighbours_wanted(expected: Expected, nodes: Iterable[str]) -> dict[str, se
     }
 
 
-def _neighbours_held(pids: dict[str, int]) -> dict[str, set[tuple[str, ...]]]:
-    answers = query(["ip", "-6", "-j", "neigh", "show", "nud", "permanent"], pids)
+def _neighbours_held(entries: Entries) -> Rows:
     return {
-        node: {(entry["dst"], entry["lladdr"], entry["dev"]) for entry in json.loads(text or "[]")}
-        for node, text in answers.items()
+        node: {(each["dst"], each["lladdr"], each["dev"]) for each in held if "dst" in each}
+        for node, held in entries.items()
     }
 
 
-def _addresses(expected: Expected, pids: dict[str, int]) -> tuple[Rows, Rows]:
+def _answers(expected: Expected, node: str) -> bool:
+    return expected.plan.answers and node in expected.plan.switch_by_name
+
+
+def _addresses(expected: Expected, entries: Entries) -> tuple[Rows, Rows]:
     """Of the switches that answer: wanted, and held."""
-    plan = expected.plan
-    switches = {node: pid for node, pid in pids.items() if plan.answers and node in plan.switch_by_name}
-    wanted: Rows = {node: {(switch_address(plan, node),)} for node in switches}
-    answers = query(["ip", "-6", "-j", "addr", "show", "dev", "lo", "scope", "global"], switches) if switches else {}
-    return wanted, _rows_by_node(answers, _address_rows)
+    switches = [node for node in entries if _answers(expected, node)]
+    wanted: Rows = {node: {(switch_address(expected.plan, node),)} for node in switches}
+    return wanted, {node: set(_address_rows(entries[node])) for node in switches}
 
 
-def _address_rows(text: str) -> Iterator[PortRow]:
-    for device in json.loads(text or "[]"):
+def _address_rows(entries: Iterable[dict[str, Any]]) -> Iterator[PortRow]:
+    for device in entries:
         # iproute2 6.1 leaves an empty object in place of each address that a filter has taken out.
         yield from ((address["local"],) for address in device.get("addr_info", ()) if address)
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
@@ -87,6 +88,7 @@ _MPTCP_SOCKET = (
 )
 """What connections ask of a socket of MPTCP, its own figures with them (SOL_MPTCP, MPTCP_INFO)."""
 _KINDS_OF_PORT = {"v0": port_program.SWITCH_HOOKS, "v1": port_program.NIC_HOOKS}
+_AT_ONCE = 4
 KERNEL_TESTS = (
     KernelTest(
         "dummy device",
@@ -247,14 +249,18 @@ def _pressure() -> Capability:
 
 
 def probe_kernel() -> list[Capability]:
-    """Try every kernel feature, each in a scratch network namespace."""
-    found: list[Capability] = []
-    for test in KERNEL_TESTS:
-        devices = {capability.name: capability.present for capability in found}
-        sid = "dummy" if devices.get("dummy device") else "ifb"
-        detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
-        found.append(Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail))
+    """Try every kernel feature, each in a scratch network namespace; some at a time, as most of a try is waiting."""
+    dummy, *others = KERNEL_TESTS
+    found = [_tried(dummy, "dummy")]
+    sid = "dummy" if found[0].present else "ifb"
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        found += threads.map(lambda test: _tried(test, sid), others)
     return [*found, _kernel_delay(), _port_program()]
+
+
+def _tried(test: KernelTest, sid: str) -> Capability:
+    detail = _try([command.format(sid=sid) for command in test.commands], test.expect)
+    return Capability(test.name, detail == "", test.needed, test.lost, test.fix, detail)
 
 
 def _kernel_delay() -> Capability:

@@ -21,10 +21,10 @@ _TICKER_ROWS = range(4, 21)
 _HEAD_ROWS = 3
 _GAP = 3
 _PHASES = {
-    "build": "building the fabric",
+    "build": "building the fabric, starting daemons",
     "verify": "comparing the kernel with the plan",
     "cold start": "injecting cold-start faults",
-    "warm up": "starting daemons, probing every path",
+    "warm up": "probing every path",
     "barrier": "starting all programs",
     "run": "running",
     "heal": "healing the remaining faults",

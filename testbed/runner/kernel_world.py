@@ -10,6 +10,7 @@ from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.fabric import catch_up
 from mrc_testbed.testbed.fabric.capabilities import Capability
 from mrc_testbed.testbed.fabric.fabric import Fabric
+from mrc_testbed.testbed.fabric.forker import Forker
 from mrc_testbed.testbed.pcap.budget import capture_warnings
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.awake import AwakeCpus
@@ -23,7 +24,7 @@ from mrc_testbed.testbed.runner.link_lateness import LinkLateness
 from mrc_testbed.testbed.runner.loop import Loop, RealTimeLoop
 from mrc_testbed.testbed.runner.options import path_order_warnings, path_order_words, switch_words
 from mrc_testbed.testbed.runner.program_spec import HostPlace
-from mrc_testbed.testbed.runner.world import OnEvent
+from mrc_testbed.testbed.runner.world import OnEvent, OpenLog
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
@@ -66,10 +67,14 @@ class KernelWorld:
         """As calibrated, or as is usual."""
         return machine_capacity(scenario.transport.cost).pps
 
-    def build(self, plan: Plan) -> Fabric:
+    def build(self, plan: Plan, log: OpenLog | None = None) -> Fabric:
         """Namespaces, links, routes, queues; and the process that delays the kernel's own protocols, where there is
         one."""
-        self._fabric = Fabric.build(plan, self.options)
+        forker = None
+        if log is not None:
+            with log() as file:
+                forker = Forker(file)
+        self._fabric = Fabric.build(plan, self.options, forker)
         if (delay := self._fabric.kernel_delay) is not None:
             self.loop.watch(delay.channel, delay.on_readable)
         if (routes := self._fabric.routes) is not None:

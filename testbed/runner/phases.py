@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,11 @@ class Phases:
 
     def _run_all(self) -> None:
         self._write_plan()
+        beside = not (self._cold or self.plan.learns)  # what is built can carry probes, and stays as it is
         with self._phase("build"):
             self.build()
+            if beside:
+                self.start_endpoints()
         if self.plan.learns:
             with self._phase("converge"):
                 self.fabric.converge()
@@ -158,6 +162,8 @@ class Phases:
             with self._phase("cold start"):
                 self._measurement.break_cold()
         with self._phase("warm up"):
+            if not beside:
+                self.start_endpoints()
             self.warm_up()
         with self._phase("barrier"):
             start_ns = self.barrier()
@@ -191,7 +197,7 @@ class Phases:
 
     def build(self) -> None:
         """Build the fabric and its injector."""
-        self.fabric = self._world.build(self.plan)
+        self.fabric = self._world.build(self.plan, partial(self._recorder.log, self._job.scenario.host_names[0]))
         touched = touched_nodes(self._job.scenario.occurrences, self.plan)
         self.fabric.prepare_faults(self.plan.switch_by_name if self._job.interactive else touched)
         self._captures = self._world.captures(self._job.scenario.captures, self._recorder)
@@ -234,8 +240,8 @@ class Phases:
         scenario, program = self._job.scenario, self._world.options.port_program
         return InteractiveFaults(scenario, self.plan, program, self._measurement, self._injector, self._write_schedule)
 
-    def warm_up(self) -> None:
-        """Start daemons, connect QPs, probe every path. Raises RunError unless exactly the intact paths answer."""
+    def start_endpoints(self) -> None:
+        """Start daemons, connect QPs, begin to probe every path. Raises RunError."""
         scenario = self._job.scenario
         denied = self._controller.at_start()
         on_event = self._measurement.on_event
@@ -244,10 +250,14 @@ class Phases:
         self._endpoints.open(denied, plugin_rows(scenario, self._job.folder))
         if self._probing:
             self._endpoints.probe(self._probing)
-        base_rtt_ns = self._endpoints.warm_up(self._cold)
+        self._endpoints.begin_warm_up(self._cold)
+
+    def warm_up(self) -> None:
+        """Wait for the probes of every path. Raises RunError unless exactly the intact paths answer."""
+        base_rtt_ns = self._endpoints.finish_warm_up()
         if base_rtt_ns is not None:
             self._environment["base_rtt_ns"] = base_rtt_ns
-        if not scenario.transport.has_paths:
+        if not self._job.scenario.transport.has_paths:
             self._environment |= self._where_flows_fell(self._team)
         self._recorder.document("environment.json", self._environment)
 
@@ -256,8 +266,7 @@ class Phases:
         return uplinks_of(self.fabric, self._job_plan, flows, intact=not self._cold)
 
     def barrier(self) -> int:
-        """Load the programs and give all hosts the same start time. Returns it."""
-        self._endpoints.load()
+        """Give all hosts the same start time. Returns it."""
         self._programs.prepare(self._world)
         self._measurement.watch_machine(self._world.watch_machine())
         start_ns = self._loop.now_ns() + self.plan.shape.least_ns(_START_AFTER_NS)

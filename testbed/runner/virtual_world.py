@@ -14,7 +14,7 @@ from mrc_testbed.testbed.runner.captures import Captures
 from mrc_testbed.testbed.runner.clocks import Clocks
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.virtual_loop import VirtualLoop
-from mrc_testbed.testbed.runner.world import OnEvent
+from mrc_testbed.testbed.runner.world import OnEvent, OpenLog
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import LinkCapture
 from mrc_testbed.testbed.switching.options import FabricOptions
@@ -94,8 +94,8 @@ class VirtualWorld:
     def most_pps(self, scenario: Scenario) -> None:
         """As many as there are."""
 
-    def build(self, plan: Plan) -> VirtualFabric:
-        """Ports and links as data."""
+    def build(self, plan: Plan, log: OpenLog | None = None) -> VirtualFabric:
+        """Ports and links as data; nothing has to be made ready."""
         self._fabric = VirtualFabric(plan, self.options, self._scheduler, self._seed)
         return self._fabric
 

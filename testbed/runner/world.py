@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.loop import Loop
@@ -67,6 +67,9 @@ class ExecClients(Protocol):
         """End it, and let nobody start more."""
 
 
+OpenLog = Callable[[], IO[bytes]]
+
+
 class World(Protocol):
     """Where a run happens. `loop` has its clock; `options` are the parts of the fabric that the plan leaves open."""
 
@@ -84,8 +87,9 @@ class World(Protocol):
     def most_pps(self, scenario: Scenario) -> float | None:
         """How many packets a second it carries, as calibrated; None where it takes as long as it has to."""
 
-    def build(self, plan: Plan) -> FabricLike:
-        """The fabric. Raises FabricError."""
+    def build(self, plan: Plan, log: OpenLog | None = None) -> FabricLike:
+        """The fabric. With `log`, endpoints will follow: what starts them is made ready meanwhile, and says in that
+        file what is wrong with it. Raises FabricError."""
 
     def host_processes(self, hosts: Iterable[str], recorder: Recorder, on_event: OnEvent) -> Mapping[str, HostProcess]:
         """Endpoints on these hosts of the fabric that was built. Raises RunError."""

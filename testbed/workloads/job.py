@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,26 @@ class QpSpec:
     region_bytes: int
 
 
+class Tracks(Mapping[int, list[list[JsonOperation]]]):
+    """The tracks of each host's program by host number, written when they are asked for: a run of many hosts has time
+    for that while its probes are under way."""
+
+    def __init__(self, hosts: Iterable[int], write: Callable[[int], list[list[JsonOperation]]]) -> None:
+        self._hosts = dict.fromkeys(hosts)
+        self._write = write
+
+    def __getitem__(self, host: int) -> list[list[JsonOperation]]:
+        if host not in self._hosts:
+            raise KeyError(host)
+        return self._write(host)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+
 @dataclass(frozen=True, slots=True)
 class JobPlan:
     """A planned workload for the daemons: the tracks of each host's program by host number.
@@ -28,7 +48,7 @@ class JobPlan:
     """
 
     qps: tuple[QpSpec, ...]
-    programs: dict[int, list[list[JsonOperation]]]
+    programs: Mapping[int, list[list[JsonOperation]]]
     ranks: tuple[int, ...]
 
     def qps_of(self, host: int) -> list[QpSpec]:
@@ -51,5 +71,5 @@ def merged(plans: Sequence[JobPlan]) -> JobPlan:
 
     Jobs of steps come first, each on hosts of its own: so they get the ranks that their `first_rank` says."""
     hosts = tuple(dict.fromkeys(host for plan in plans for host in plan.ranks))
-    programs = {host: [track for plan in plans for track in plan.programs.get(host, ())] for host in hosts}
+    programs = Tracks(hosts, lambda host: [track for plan in plans for track in plan.programs.get(host, ())])
     return JobPlan(tuple(qp for plan in plans for qp in plan.qps), programs, hosts)

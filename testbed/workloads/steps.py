@@ -16,7 +16,7 @@ from mrc_testbed.hosts.blocks import PERIOD
 from mrc_testbed.testbed.workloads.all_to_all import AllToAll
 from mrc_testbed.testbed.workloads.collective import Collective, Group, Terms
 from mrc_testbed.testbed.workloads.fairness import links_ns, pair_of
-from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
+from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec, Tracks
 from mrc_testbed.testbed.workloads.pipeline import Pipeline
 from mrc_testbed.testbed.workloads.ring import AllGather, ReduceScatter, Ring
 from mrc_testbed.testbed.workloads.sendrecv import SendRecv
@@ -177,8 +177,8 @@ class StepJob:
 
     def plan(self) -> JobPlan:
         """The QPs of the job, and the program of each rank."""
-        programs = {host: [self._program(rank)] for rank, host in enumerate(self.hosts, self.first_rank)}
-        return JobPlan(tuple(self.qps()), programs, self.hosts)
+        ranks = {host: rank for rank, host in enumerate(self.hosts, self.first_rank)}
+        return JobPlan(tuple(self.qps()), Tracks(ranks, lambda host: [self._program(ranks[host])]), self.hosts)
 
     def _program(self, rank: int) -> list[JsonOperation]:
         turns, rest = divmod(self.total_steps, WRITTEN_STEPS)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.fabric.readback import IP_JSON
 from mrc_testbed.testbed.switching.expected import Expected
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.families.clos2 import Clos2, clos2_shape
@@ -31,6 +32,11 @@ DISSECTED = tuple(sorted(FOLDER.glob("tshark-*/vectors.txt")))
 def named(path: Path) -> str:
     """For the ids of tests: `iproute2-6.1/plain`."""
     return f"{path.parent.name}/{path.stem}"
+
+
+def single(line: str) -> list[str]:
+    """The command that asks what this line of a batch asks."""
+    return ["ip", *([] if line == "link show" else ["-6"]), "-j", *line.split()]
 
 
 class Recording:
@@ -55,8 +61,14 @@ class Recording:
     def query(
         self, command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """As batch.query; a question that was not recorded fails."""
+        """As batch.query; a question that was not recorded fails. Lines of a batch of `ip` were recorded one by one."""
+        if command == IP_JSON:
+            assert stdin is not None
+            return {node: "".join(self._single(line, node) for line in stdin[node].splitlines()) for node in pids}
         told = self.answers[" ".join(command)]
         for node in pids:
             assert told[node]["stdin"] == (stdin or {}).get(node, ""), "another question was recorded: make it again"
         return {node: told[node]["stdout"] for node in pids}
+
+    def _single(self, line: str, node: str) -> str:
+        return self.query(single(line), {node: self.pids[node]})[node]

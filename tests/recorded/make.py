@@ -26,7 +26,7 @@ from mrc_testbed.testbed.fabric.sandbox import network_of, open_of, run_isolated
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.topos.routes import Routing
 from tests.captures import CONTROL_CLASS, DATA_CLASS, every_vector, pcap
-from tests.recorded import FOLDER, PLAN, PLANS, SHAPE
+from tests.recorded import FOLDER, PLAN, PLANS, SHAPE, single
 from tests.tshark import fields_text
 
 SLOW, SLOW_BPS = "h1:p0-t0-0", 2_500_000
@@ -45,10 +45,16 @@ class Recorder:
     def query(
         self, command: list[str], pids: Mapping[str, int], stdin: Mapping[str, str] | None = None
     ) -> dict[str, str]:
+        if command == readback.IP_JSON:
+            assert stdin is not None
+            return {node: self._one_by_one(stdin[node], {node: pid}) for node, pid in pids.items()}
         answers = batch.query(command, pids, stdin)
         kept = self._answers.setdefault(" ".join(command), {})
         kept |= {node: {"stdin": (stdin or {}).get(node, ""), "stdout": text} for node, text in answers.items()}
         return answers
+
+    def _one_by_one(self, lines: str, pid: Mapping[str, int]) -> str:
+        return "".join(text for line in lines.splitlines() for text in self.query(single(line), pid).values())
 
     def write(self, path: Path) -> None:
         """Ask everything that the testbed asks, and keep it with what should be the answer."""

@@ -143,11 +143,20 @@ class Kernel:
             if "p0-t0-0" in pids:
                 assert stdin["p0-t0-0"] == "\n".join(lines)
             return {node: "".join(self.classes[node]) for node in pids}
+        if command == readback.IP_JSON:
+            assert stdin is not None
+            assert all(lines.splitlines()[-1] == "link show" for lines in stdin.values()), "it forgets -6 after that"
+            return {node: "".join(self._list(line, node) for line in stdin[node].splitlines()) for node in pids}
         table = next(word for word in command if word in self.tables)
         if "-j" not in command:
             same = {node for node in pids if self.tables[table][node] == ROUTES[node]}
             return {node: self.text[node] if node in same else "something else\n" for node in pids}
         return {node: json.dumps(self.tables[table][node]) for node in pids}
+
+    def _list(self, line: str, node: str) -> str:
+        """Of a line of a batch."""
+        entries = self.tables[line.split()[0]][node]
+        return json.dumps(entries) + "\n" if entries else ""
 
     def drift(self, node: str = "p0-t0-0") -> str:
         """What the reader has to say about one node."""
@@ -166,8 +175,7 @@ def test_a_fabric_as_planned_has_no_drift(kernel: Kernel) -> None:
     readback.verify(EXPECTED, PIDS, ["h0", "p0-t0-0"])
     assert kernel.asked == [
         "ip -6 route show table all",
-        "ip -j link show",
-        "ip -6 -j neigh show nud permanent",
+        "ip -6 -j -batch -",
         "tc -d -batch -",
     ]
 
@@ -436,3 +444,9 @@ def test_all_ports_of_a_big_switch_are_read(monkeypatch: pytest.MonkeyPatch, tmp
     ports = counters.PortCounters({"p0-t0-0": 10})
     assert [port for _, port, *_ in ports.read()] == [f"up{port}" for port in range(64)]
     ports.close()
+
+
+def test_the_lists_of_a_batch_are_read_one_after_the_other() -> None:
+    text = '[{"a":1},{"a":2}]\n\n[ ]\n[{\n "b": 3\n}]\n'
+    assert list(readback._entries(text)) == [{"a": 1}, {"a": 2}, {"b": 3}]
+    assert list(readback._entries("")) == []

@@ -57,12 +57,16 @@ def test_what_was_recorded_is_as_planned(recording: Recording) -> None:
 Rows = Callable[[Recording], dict[str, set[tuple[str, ...]]]]
 
 
+def held(recording: Recording) -> readback.Entries:
+    return readback._entries_held(recording.expected, recording.pids)
+
+
 @pytest.mark.parametrize(
     ("wanted", "held"),
     [
         (lambda r: readback._routes_wanted(r.expected, r.pids), lambda r: readback._routes_held(r.pids)),
-        (lambda r: readback._ports_wanted(r.expected, r.pids), lambda r: readback._ports_held(r.pids)),
-        (lambda r: readback._neighbours_wanted(r.expected, r.pids), lambda r: readback._neighbours_held(r.pids)),
+        (lambda r: readback._ports_wanted(r.expected, r.pids), lambda r: readback._ports_held(held(r))),
+        (lambda r: readback._neighbours_wanted(r.expected, r.pids), lambda r: readback._neighbours_held(held(r))),
         (
             lambda r: {node: set(rows_wanted(r.expected, node)) for node in r.pids},
             lambda r: readback._queues_held(r.expected, r.pids),

@@ -146,7 +146,7 @@ def test_before_the_workload_the_phase_is_told(terminals: Any) -> None:
     model = LiveModel(SCENARIO, PLAN)
     model.publish(PhaseBegins("warm up"))
     view(terminal).draw({**model.frame(S), "every_s": EVERY_S})
-    assert terminal.rows[0].startswith("two-planes  seed 5  starting daemons, probing every path")
+    assert terminal.rows[0].startswith("two-planes  seed 5  probing every path")
     assert terminal.rows[1] == "What it is about."
 
 

@@ -13,6 +13,7 @@ from mrc_testbed.testbed.scenario import load_scenario_text, scenario_json_schem
 from mrc_testbed.testbed.scenario.model.workloads import WORKLOAD_KINDS
 from mrc_testbed.testbed.workloads.collective import Terms
 from mrc_testbed.testbed.workloads.flows import Flow
+from mrc_testbed.testbed.workloads.job import Tracks
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, Together
 from mrc_testbed.topos.plan import build_plan
 from tests.examples import examples
@@ -279,3 +280,17 @@ def test_no_value_anywhere_raises_anything_but_scenario_errors(path: str, value:
 
 def test_editors_are_told_that_no_key_may_be_null() -> None:
     assert "null" not in json.dumps(scenario_json_schema())
+
+
+def test_programs_are_written_when_they_are_asked_for() -> None:
+    written = []
+
+    def write(host: int) -> list[list[list[object]]]:
+        written.append(host)
+        return [[["compute", host]]]
+
+    tracks = Tracks([3, 1], write)
+    assert (list(tracks), len(tracks), written) == ([3, 1], 2, [])
+    assert tracks[1] == [[["compute", 1]]]
+    assert written == [1]
+    assert tracks.get(2) is None
