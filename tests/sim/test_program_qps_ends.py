@@ -6,7 +6,7 @@ import pytest
 
 from mrc_testbed.hosts.common.errors import QpStateError, UnknownQpError
 from mrc_testbed.hosts.common.events import QpFailure
-from mrc_testbed.hosts.mrc.sender import PATIENCE_NS
+from mrc_testbed.hosts.mrc.loss_recovery import PATIENCE_NS
 from tests.sim.programs import MS, PAYLOAD, TRANSPORTS, Pair, T, is_data, joined, network, packets_of
 from tests.sim.simnet import EvChanged, QpError, pattern
 
