@@ -15,7 +15,7 @@ FIRST_BITS = 17
 """Length of a stretch at first: 2^17 ns."""
 LEAST_BITS = 4
 MOST_BITS = 40
-STRETCHES = 1 << 13
+STRETCHES = 1 << 16
 """A chain for each of the next stretches. What is due after them lies in one chain, until time has come near."""
 _PLACES = STRETCHES - 1
 MOST_PASSED = 2
