@@ -6,12 +6,18 @@ ROUNDS = 3
 """The first round meets cold caches and every other host's burst; its RTTs alone would say too much."""
 _MIN_PERIOD_NS = 10_000_000
 _PERIOD_RTTS = 4
+_ANSWER_RTTS = 2
 
 
 def round_period_ns(rtt_ns: int, speed: int, round_ns: int) -> int:
     """From one round to the next. `round_ns`: what the ports need for a probe on every path, and its answer; `speed`:
     how many times faster than usual the network is."""
     return max(_MIN_PERIOD_NS // speed, _PERIOD_RTTS * rtt_ns, round_ns)
+
+
+def answers_ns(rtt_ns: int, speed: int, round_ns: int) -> int:
+    """From a round until its answers are there."""
+    return max(_MIN_PERIOD_NS // speed, _ANSWER_RTTS * rtt_ns, round_ns)
 
 
 def last_round_ns(rtt_ns: int, speed: int, round_ns: int) -> int:

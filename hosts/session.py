@@ -321,8 +321,9 @@ class Session:
         broken = request.table("broken") if request.has("broken") else {}
         round_ns = request.number("round_ns") if request.has("round_ns") else 0
         rounds = request.number("rounds", 1) if request.has("rounds") else ROUNDS
+        last_ns = request.number("last_ns") if request.has("last_ns") else None
         until_ns = now_ns + request.number("timeout_ns")
-        self._warm_up = WarmUp(request.id, until_ns, broken, network, now_ns, round_ns, rounds)
+        self._warm_up = WarmUp(request.id, until_ns, broken, network, now_ns, round_ns, rounds, last_ns)
         self.next_tick_ns = now_ns
 
     def _continue_warm_up(self, warm_up: WarmUp, now_ns: int) -> None:

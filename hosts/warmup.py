@@ -12,7 +12,8 @@ from mrc_testbed.hosts.rounds import ROUNDS, round_period_ns
 
 class WarmUp:
     """A `warm_up` that waits for its answer. `broken`: paths that need not answer, as `silent` names them; `round_ns`:
-    what the ports need for a probe on every path, and its answer; `rounds`: of probes on every path."""
+    what the ports need for a probe on every path, and its answer; `rounds`: of probes on every path; `last_ns`: how
+    long the last of them is waited for, if not until another would begin."""
 
     def __init__(
         self,
@@ -23,6 +24,7 @@ class WarmUp:
         now_ns: int,
         round_ns: int = 0,
         rounds: int = ROUNDS,
+        last_ns: int | None = None,
     ) -> None:
         self.request_id = request_id
         self._until_ns = until_ns
@@ -31,6 +33,7 @@ class WarmUp:
         self._period_ns = round_period_ns(network.rtt_ns, network.speed, round_ns)
         self._probe_ns = now_ns
         self._rounds = rounds
+        self._last_ns = self._period_ns if last_ns is None else last_ns
 
     @property
     def next_ns(self) -> int:
@@ -49,7 +52,7 @@ class WarmUp:
             return _answer(reports, names)
         if now_ns >= self._probe_ns:
             self._rounds -= 1
-            self._probe_ns = now_ns + self._period_ns
+            self._probe_ns = now_ns + (self._last_ns if self._rounds == 0 else self._period_ns)
             for peer in network.peers:
                 network.endpoint.probe_paths(peer, now_ns)
         return None

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mrc_testbed.hosts.rounds import last_round_ns
+from mrc_testbed.hosts.rounds import answers_ns, last_round_ns
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.gateways import open_gateways
 from mrc_testbed.testbed.runner.probing import Probing
@@ -90,6 +90,8 @@ class Endpoints:
     def _send_warm_up(self, **more: int) -> SentRequests:
         broken = broken_paths(self._scenario, self._plan, self._job, self._cold)
         times = {"timeout_ns": self._warm_up_ns, "round_ns": self._round_ns}
+        if self._world.ends_with_answers:
+            times["last_ns"] = answers_ns(self._plan.shape.rtt_ns, self._plan.shape.speed, self._round_ns)
         return self.team.send("warm_up", lambda host: {**times, "broken": broken[host], **more})
 
     def _warmed_up(self, asked: SentRequests) -> dict[str, dict[str, Any]]:

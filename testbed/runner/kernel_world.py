@@ -36,6 +36,7 @@ class KernelWorld:
     """Inside the sandbox. `found`: the capabilities of this machine; `options` are chosen among them."""
 
     lines_at_once = True
+    ends_with_answers = True
 
     def __init__(self, found: Sequence[Capability], options: FabricOptions) -> None:
         self.loop: Loop = RealTimeLoop()

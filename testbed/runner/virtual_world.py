@@ -57,6 +57,7 @@ class VirtualWorld:
     """`scenario`: of the run, whose seed decides what the network leaves to chance."""
 
     lines_at_once = False
+    ends_with_answers = False
     """Some 100 ms of a run may pass in a millisecond."""
 
     def __init__(self, scenario: Scenario) -> None:

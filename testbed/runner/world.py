@@ -78,6 +78,10 @@ class World(Protocol):
     lines_at_once: bool
     """Does the recorder write every line at once? Else together, as often as ports are sampled."""
 
+    ends_with_answers: bool
+    """Does a warm-up end when the answers to its last probes can be there? Else when more probes could leave, which
+    costs nothing in virtual time."""
+
     def facts(self, scenario: Scenario) -> dict[str, Any]:
         """What environment.json says of it."""
 

@@ -60,6 +60,8 @@ class Host:
 class Stage:
     """A world of such hosts."""
 
+    ends_with_answers = True
+
     def __init__(self) -> None:
         self.loop = Clock()
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
@@ -91,6 +93,8 @@ def test_programs_are_loaded_while_probes_are_under_way(stage: Stage, endpoints:
     assert stage.commands() == ["warm_up", "load"]
     assert endpoints.finish_warm_up() == RTT_NS + 5
     assert stage.commands() == ["warm_up", "load"], "nobody disturbed the last round"
+    warm_ups = [fields for _, command, fields in stage.asked if command == "warm_up"]
+    assert [fields["last_ns"] for fields in warm_ups] == [2 * RTT_NS] * 2
     loaded = [fields for _, command, fields in stage.asked if command == "load"]
     assert [fields["rank"] for fields in loaded] == [0, 1]
     assert all(fields["program"][0] for fields in loaded)
