@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from random import Random
 from typing import Any, Literal
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
@@ -42,7 +41,7 @@ from mrc_testbed.testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Deliver, Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.readings import by_sid, pause_counts, seen, sid_counts
-from mrc_testbed.testbed.virtual.rules import ActiveRule
+from mrc_testbed.testbed.virtual.rules import ActiveRule, PortDice
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.testbed.virtual.tap import VirtualTap
 from mrc_testbed.testbed.virtual.ways import HashedWays, SourceWays, Topology, Ways
@@ -347,7 +346,7 @@ def _make_ports(
     ends = [end for node in plan.node_names for end in plan.ports[node]]
     for own, peer in ends:
         rate_bps = plan.rates_bps[own]
-        rest = rate_bps, headers, scheduler, Random(seed << 32 | own.ifindex)
+        rest = rate_bps, headers, scheduler, PortDice(seed << 32 | own.ifindex)
         if options.pause is not None:
             if rate_bps not in pauses:
                 pauses[rate_bps] = pause_rules(plan, options.pause, rate_bps)

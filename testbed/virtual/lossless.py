@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import PauseLevels
 from mrc_testbed.testbed.virtual.packet import Headers, VirtualPacket
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port
+from mrc_testbed.testbed.virtual.rules import PortDice
 from mrc_testbed.testbed.virtual.scheduler import Due, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
@@ -102,9 +102,9 @@ class LosslessPort(Port):
         rate_bps: int,
         headers: Headers,
         scheduler: Scheduler,
-        random: Random,
+        dice: PortDice,
     ) -> None:
-        super().__init__(interface, NIC_LIMITS, rate_bps, headers, scheduler, random)
+        super().__init__(interface, NIC_LIMITS, rate_bps, headers, scheduler, dice)
         self._pause_rules = rules
         self._frames: deque[_PauseFrame] = deque()
         self._low_bytes = 0
@@ -166,7 +166,7 @@ class LosslessPort(Port):
         if waiting > levels.ecn_high:
             return True
         share = levels.most * (waiting - levels.ecn_low) / (levels.ecn_high - levels.ecn_low)
-        return self._random.getrandbits(_MARK_BITS) < share * (1 << _MARK_BITS)
+        return self._dice.getrandbits(_MARK_BITS) < share * (1 << _MARK_BITS)
 
     def _go_on(self) -> None:
         """If the wire is free, something may go by it now."""

@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
-from random import Random
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.packet import TRIMMED_ROW, Headers, PacketQueue, VirtualPacket
 from mrc_testbed.testbed.virtual.port_row import PortRow
-from mrc_testbed.testbed.virtual.rules import ActiveRule, fate
+from mrc_testbed.testbed.virtual.rules import ActiveRule, PortDice, fate
 from mrc_testbed.testbed.virtual.scheduler import Due, Scheduler
 from mrc_testbed.topos.nodes import Interface
 
@@ -65,6 +64,7 @@ class Port:
         "_admitted",
         "_begin_ns",
         "_calm_ns",
+        "_dice",
         "_drop_ns",
         "_ecn_high_ns",
         "_ecn_low_ns",
@@ -78,7 +78,6 @@ class Port:
         "_most_bytes",
         "_ns_bits",
         "_per",
-        "_random",
         "_rate_bps",
         "_round_up",
         "_scheduler",
@@ -110,7 +109,7 @@ class Port:
         rate_bps: int,
         headers: Headers,
         scheduler: Scheduler,
-        random: Random,
+        dice: PortDice,
     ) -> None:
         self.interface = interface
         self.join(self)
@@ -125,7 +124,7 @@ class Port:
         self._limits = limits
         self._headers = headers
         self._scheduler = scheduler
-        self._random = random
+        self._dice = dice
         self._see: See | None = None
         self._high, self._low = PacketQueue(), PacketQueue()
         self._high_bytes = 0
@@ -228,7 +227,7 @@ class Port:
         """A packet has come over the link: rules may lose or change it, the node sends it on or has it."""
         at = packet.row
         if self.rules:
-            at += fate(self.rules, packet, self._headers.payload, self._random)
+            at += fate(self.rules, packet, self._headers.payload, self._dice)
         self.into.count(at, packet.size_bytes)
         if at - packet.row == DROPPED:
             return
@@ -297,7 +296,7 @@ class Port:
             return False
         if backlog_ns >= high_ns:
             return True
-        return self._random.getrandbits(16) * (high_ns - low_ns) < (backlog_ns - low_ns) << 16
+        return self._dice.getrandbits(16) * (high_ns - low_ns) < (backlog_ns - low_ns) << 16
 
     def _trim(self, packet: VirtualPacket, bare_bytes: int) -> None:
         rules = self._headers.rules

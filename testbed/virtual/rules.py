@@ -12,6 +12,22 @@ from mrc_testbed.testbed.virtual.packet import DATA_ROW, VirtualPacket
 _DICE_BITS = 32
 
 
+class PortDice:
+    """What one port draws from. The generator, of 2.5 kB, is made at the first draw: most ports never draw."""
+
+    __slots__ = ("_random", "_seed")
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._random: Random | None = None
+
+    def getrandbits(self, bits: int) -> int:
+        """As of `random.Random`."""
+        if self._random is None:
+            self._random = Random(self._seed)
+        return self._random.getrandbits(bits)
+
+
 class ActiveRule:
     """A rule that holds. `hits`: the packets that it met."""
 
@@ -34,16 +50,16 @@ class ActiveRule:
             and rule.destination in (None, way.destination_key)
         )
 
-    def strikes(self, random: Random) -> bool:
+    def strikes(self, dice: PortDice) -> bool:
         """Does it hit a packet that it is about? Counts those."""
-        if self._chance != ALWAYS and random.getrandbits(_DICE_BITS) >= self._chance:
+        if self._chance != ALWAYS and dice.getrandbits(_DICE_BITS) >= self._chance:
             return False
         self.hits += 1
         return True
 
 
 def fate(
-    rules: tuple[ActiveRule, ...], packet: VirtualPacket, payload: Callable[[VirtualPacket], range], random: Random
+    rules: tuple[ActiveRule, ...], packet: VirtualPacket, payload: Callable[[VirtualPacket], range], dice: PortDice
 ) -> int:
     """The verdict on an arriving packet: PASSED, CHANGED (with one bit of it flipped) or DROPPED.
 
@@ -55,19 +71,19 @@ def fate(
             continue
         if not rule.drops:
             corruptible = payload(packet) if packet.row == DATA_ROW and not places else range(0)
-            if corruptible and rule.strikes(random):
+            if corruptible and rule.strikes(dice):
                 places = corruptible
-        elif rule.strikes(random):
+        elif rule.strikes(dice):
             return DROPPED
     if not places:
         return PASSED
-    flip_one_bit(packet, places, random)
+    flip_one_bit(packet, places, dice)
     return CHANGED
 
 
-def flip_one_bit(packet: VirtualPacket, places: range, random: Random) -> None:
+def flip_one_bit(packet: VirtualPacket, places: range, dice: PortDice) -> None:
     """Change one bit in one of these bytes."""
-    dice = random.getrandbits(_DICE_BITS)
+    thrown = dice.getrandbits(_DICE_BITS)
     data = bytearray(packet.whole())
-    data[places[(dice >> 3) % len(places)]] ^= 1 << (dice & 7)
+    data[places[(thrown >> 3) % len(places)]] ^= 1 << (thrown & 7)
     packet.become(bytes(data))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,6 +18,7 @@ from mrc_testbed.testbed.virtual.lossless import PauseRules
 from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
+from mrc_testbed.testbed.virtual.rules import PortDice
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 from tests.port_cases import mrc_packet
@@ -45,7 +45,7 @@ class Link:
         self.scheduler = Scheduler()
         self.came: list[tuple[int, int]] = []
         ends = [Interface("p0-t0-0", "up0", 1000), Interface("p0-t1-0", "down0", 1001)]
-        self.port, self.peer = (kind(end, limits, rate_bps, HEADERS, self.scheduler, Random(seed)) for end in ends)
+        self.port, self.peer = (kind(end, limits, rate_bps, HEADERS, self.scheduler, PortDice(seed)) for end in ends)
         self.port.join(self.peer)
         self.peer.join(self.port)
         self.peer.deliver = lambda at_ns, packet: self.came.append((at_ns, packet.way.flow_label))
