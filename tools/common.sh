@@ -17,7 +17,7 @@ as_root() {
 }
 
 closed_to_others() {  # PATH: the first folder or file on the way to it that users other than its owner may not enter
-  local at mode; at=$(readlink -f "$1")
+  local at mode; at=$(readlink -f "$1") || fail "there is no $1"
   local way=("$at")
   while [ "$at" != / ]; do at=$(dirname "$at"); way=("$at" "${way[@]}"); done
   for at in "${way[@]}"; do
