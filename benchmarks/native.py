@@ -32,6 +32,7 @@ from mrc_testbed.testbed.switching.thresholds import PortLevels
 from mrc_testbed.testbed.virtual.packet import DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
+from mrc_testbed.testbed.virtual.rules import PortDice
 from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 
@@ -89,7 +90,7 @@ def as_it_is(wanted: Bursts) -> Took:
         arrived.append((now_ns, packet.due_ns, packet.row * 2 + (packet.traffic_class & 3 == 3)))
 
     def port_of(number: int) -> Port:
-        return Port(Interface(f"n{number}", "p", number), LIMITS, RATE_BPS, HEADERS, scheduler, Random(1))
+        return Port(Interface(f"n{number}", "p", number), LIMITS, RATE_BPS, HEADERS, scheduler, PortDice(1))
 
     ports = [port_of(number) for number in range(LINKS * len(wanted.ways))]
     for port in ports:

@@ -8,7 +8,8 @@ PERIOD times their size, and none by up to PERIOD steps, puts right bytes where 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import lru_cache
 
 PERIOD = 65521
 """A block and one more turn of it stay in the second-level cache."""
@@ -47,15 +48,20 @@ def _start(step: int, place: int) -> int:
 
 def random_period(data_seed: int, name: object) -> bytes:
     """The bytes that repeat, of a rank or a stream: the same on every machine for the same seed."""
-    return random.Random(f"{data_seed}/{name}").randbytes(PERIOD)
+    return _random_number(data_seed, name).to_bytes(PERIOD, "little")
 
 
-def summed_period(data_seed: int, ranks: Iterable[int]) -> bytes:
-    """The XOR of those of several ranks."""
+@lru_cache(maxsize=64)
+def summed_period(data_seed: int, ranks: tuple[int, ...]) -> bytes:
+    """The XOR of those of several ranks. Made once for all ranks in this process that compare with it."""
     total = 0
     for rank in ranks:
-        total ^= int.from_bytes(random_period(data_seed, rank), "little")
+        total ^= _random_number(data_seed, rank)
     return total.to_bytes(PERIOD, "little")
+
+
+def _random_number(data_seed: int, name: object) -> int:
+    return random.Random(f"{data_seed}/{name}").getrandbits(8 * PERIOD)
 
 
 def xor_into(target: memoryview, source: memoryview) -> None:

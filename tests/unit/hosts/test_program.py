@@ -205,7 +205,7 @@ def test_data_of_another_step_place_or_rank_are_wrong_and_counted_exactly(
     program = make([["begin", 5], ["check", "a", 0, 1000, step, place, ranks], ["end", 5]], memory)
     program.start(0)
     settle(program, 0)
-    right = Block(summed_period(7, ranks), 1000).at(step, place, 1000)
+    right = Block(summed_period(7, tuple(ranks)), 1000).at(step, place, 1000)
     differing = sum(a != b for a, b in zip(right, memory.regions["a"], strict=True))
     assert differing > 900
     assert report_of(program).wrong_bytes == differing
@@ -297,7 +297,7 @@ def test_a_block_repeats_after_its_period_and_never_ends(place: int, step: int, 
 
 def test_the_sum_is_the_xor_of_all_ranks() -> None:
     blocks = [random_period(3, rank) for rank in range(3)]
-    assert summed_period(3, range(3)) == bytes(a ^ b ^ c for a, b, c in zip(*blocks, strict=True))
+    assert summed_period(3, (0, 1, 2)) == bytes(a ^ b ^ c for a, b, c in zip(*blocks, strict=True))
     assert len(set(blocks)) == 3
 
 
