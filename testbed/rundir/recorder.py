@@ -49,6 +49,7 @@ class Recorder:
         self._index = _whole_lines(folder / "history.jsonl")
         self._files: dict[str, IO[str]] = {}
         self._begun: set[str] = set()
+        self._logs: set[Path] = set()
         """Tables that have their headers."""
         self._snapshots = SnapshotWriter()
         for table in _IN_EVERY_RUN:
@@ -95,10 +96,13 @@ class Recorder:
             raise write_failed(path, error) from error
 
     def log(self, host: str) -> IO[bytes]:
-        """The file for the stderr of a host's daemon."""
+        """The file for the stderr of a host's daemon. Who opens it once more goes on writing it."""
         path = self.folder / LOGS / f"{host}.log"
         try:
-            return open_new(path)
+            if path not in self._logs:
+                open_new(path).close()
+                self._logs.add(path)
+            return path.open("ab")
         except OSError as error:
             raise write_failed(path, error) from error
 

@@ -206,6 +206,15 @@ def test_the_log_of_a_host_takes_bytes(folder: Path) -> None:
     assert (folder / "logs" / "h0.log").read_bytes() == b"\xff\n"
 
 
+def test_the_forker_and_its_first_daemon_write_one_log(folder: Path) -> None:
+    recorder = Recorder(folder)
+    with recorder.log("h0") as forker, recorder.log("h0") as daemon:
+        for file, line in ((daemon, b"daemon\n"), (forker, b"forker\n"), (daemon, b"and again\n")):
+            file.write(line)
+            file.flush()
+    assert (folder / "logs" / "h0.log").read_bytes() == b"daemon\nforker\nand again\n"
+
+
 @pytest.mark.parametrize(
     "text", ["", '{"pid": 1, "star', "{}", "[]", '{"boot": "x"', "\N{LATIN SMALL LETTER A WITH ACUTE}"]
 )
