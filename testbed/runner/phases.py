@@ -147,7 +147,9 @@ class Phases:
 
     def _run_all(self) -> None:
         self._write_plan()
-        beside = not (self._cold or self.plan.learns)  # what is built can carry probes, and stays as it is
+        # What is built can carry probes at once, and stays as it is. Where switches choose, next hops may look dead for
+        # a second.
+        beside = not (self._cold or self.plan.learns or self.plan.switches_choose)
         with self._phase("build"):
             self.build()
             if beside:
