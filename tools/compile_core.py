@@ -246,7 +246,7 @@ def make(target: Path, made_by: str) -> None:
 
 
 def main() -> int:
-    """Entry point; always 0, for `make setup` goes on."""
+    """Entry point. 1 where the core stays Python."""
     if os.environ.get(compiled.SWITCH) == "python":
         return 0
     target = Path(compiled.folder())
@@ -257,6 +257,7 @@ def main() -> int:
             make(target, made_by)
     except (CannotCompile, OSError) as reason:
         print(f"setup: the core stays Python: {reason}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -218,6 +218,16 @@ class TestWithoutCore:
         assert self.steps() == []
         assert self.steps("--without-core") == []  # and it is not forgotten that the core was made
 
+    def test_what_could_not_be_compiled_is_tried_again(self) -> None:
+        core, python = "tools/compile_core.py", self.root / ".venv" / "bin" / "python"
+        able = python.read_text(encoding="utf-8")
+        fake(python.parent, "python", f"{able}\n[ $1 != {core} ]")
+        assert core in self.steps()
+        assert core in self.steps()
+        python.write_text(able, encoding="utf-8")
+        assert core in self.steps()
+        assert self.steps() == []
+
     @pytest.mark.parametrize(("target", "set_up"), [("demo", "tools/setup --without-core"), ("test", "tools/setup")])
     def test_only_the_demo_leaves_it_out(self, target: str, set_up: str) -> None:
         told = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
