@@ -197,8 +197,9 @@ def with_load(transport: str, load: CarriedLoad, crowd: Crowd | None = None) -> 
 
 
 def _of_this_machine() -> Calibration:
+    """What was saved, unless it is of another machine, another core, or before the core was noted."""
     found = load_calibration()
-    if found and not found.stale():
+    if found and not found.stale() and found.core:
         return found
     kernel, cpus, host = machine()
     return Calibration(host, kernel, cpus, {})

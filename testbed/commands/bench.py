@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrc_testbed.testbed.commands.options import note_core
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.terminal import say
@@ -117,6 +118,7 @@ def run(
         raise UsageError("nothing is left to run: all tests are not run, or beyond the budget")
     folder = open_bench(request, out)
     folder.require_version()
+    note_core()
     console = open_console()
     limits = DriveLimits(2, EVIDENCE, ())
     with folder.owned(), SweepLine(console, quiet) as line:

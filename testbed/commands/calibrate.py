@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mrc_testbed.testbed.commands.options import note_core
 from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
 from mrc_testbed.testbed.terminal import say
 
@@ -34,6 +35,7 @@ def calibrate(
     from mrc_testbed.topos.cost import STANDARD_COST
 
     if not show:
+        note_core()
         for kind in tuple(_kinds(transport)):
             _measure(kind)
     if cpus:

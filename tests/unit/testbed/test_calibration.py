@@ -296,7 +296,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
 def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     call: Call, loads: list[RunOutcome], state: Path
 ) -> None:
-    save(state, calibrated(mrc=6_000))
+    save(state, calibrated({"core": compiled.in_use()}, mrc=6_000))
     up_to_640_000 = 6
     loads += [*[roomy()] * (up_to_640_000 + HOLDS - 1), *[outcome(Status.INCONCLUSIVE)] * 2 * MOST_LOADS]
     ended = call("calibrate", "--transport", "tcp,roce")
@@ -311,8 +311,11 @@ def test_a_measured_transport_stays_when_others_are_measured_and_fail(
     assert "carries at least" in shown
 
 
-def test_a_calibration_of_another_machine_is_not_added_to(call: Call, loads: list[RunOutcome], state: Path) -> None:
-    save(state, calibrated({"cpus": 999}))
+@pytest.mark.parametrize("other", [{"cpus": 999}, {"core": "another"}, {"core": ""}])
+def test_a_calibration_of_another_machine_or_core_is_not_added_to(
+    call: Call, loads: list[RunOutcome], state: Path, other: dict[str, Any]
+) -> None:
+    save(state, calibrated({"core": compiled.in_use(), **other}))
     loads += [roomy()] * (MOST_LOADS + HOLDS)
     assert call("calibrate", "--transport", "tcp").status == 0
     found = load_calibration()
