@@ -16,7 +16,7 @@ SETTING = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
 def use() -> None:
-    """Objects made from now on lie in huge pages, where this machine can. What it can do is asked once."""
+    """Objects made from now on lie in huge pages, where this machine can. What it can do is asked each time."""
     if not _lack():
         extensions.found(EXTENSION)[0].use()
 

@@ -239,9 +239,14 @@ class SocketLoop(TransportLoop):
 
 
 def _delay_line(network: DatagramNetwork) -> DelayLine | None:
-    """None where packets lie in the network's socket until they arrive."""
+    """None where packets lie in the network's socket until they arrive. Raises TypeError for a socket of another kind
+    that is to delay them."""
+    if not network.stamped:
+        return None
     socket: object = network.rx
-    return DelayLine(socket, network.delay_ns) if network.stamped and isinstance(socket, RxSocket) else None
+    if not isinstance(socket, RxSocket):
+        raise TypeError(f"packets that arrive by a {type(socket).__name__} cannot be delayed")
+    return DelayLine(socket, network.delay_ns)
 
 
 def loop_of(network: Network, session: Session) -> TransportLoop:
