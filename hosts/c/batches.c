@@ -164,6 +164,7 @@ static PyObject *send_packets(PyObject *self, PyObject *arguments) {
 }
 
 // wait(descriptor of an epoll, most milliseconds): the descriptors that are ready, none after that time; -1: wait for one.
+// A signal, or having been stopped, ends no wait: a turn for nothing would arm the timer before it tells how late it was.
 static PyObject *wait_for(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     struct epoll_event events[MOST_READY];
     if (count != 2)
@@ -172,14 +173,16 @@ static PyObject *wait_for(PyObject *self, PyObject *const *arguments, Py_ssize_t
     if (PyErr_Occurred())
         return NULL;
     int ready;
-    Py_BEGIN_ALLOW_THREADS // those of plugins
-    ready = epoll_wait(descriptor, events, MOST_READY, most_ms);
-    Py_END_ALLOW_THREADS
-    if (ready < 0 && errno != EINTR)
-        return PyErr_SetFromErrno(PyExc_OSError);
-    if (PyErr_CheckSignals())
-        return NULL;
-    PyObject *found = PyTuple_New(ready < 0 ? 0 : ready);
+    do {
+        Py_BEGIN_ALLOW_THREADS // those of plugins
+        ready = epoll_wait(descriptor, events, MOST_READY, most_ms);
+        Py_END_ALLOW_THREADS
+        if (ready < 0 && errno != EINTR)
+            return PyErr_SetFromErrno(PyExc_OSError);
+        if (PyErr_CheckSignals())
+            return NULL;
+    } while (ready < 0);
+    PyObject *found = PyTuple_New(ready);
     for (int i = 0; found && i < ready; i++)
         PyTuple_SET_ITEM(found, i, PyLong_FromLong(events[i].data.fd));
     return found;

@@ -70,6 +70,23 @@ def test_a_daemon_wakes_for_a_command_and_answers_it(way: str) -> None:
         assert ours.recv(4096).startswith(b'{"id":7,"ok":false,"error":"unknown command')
 
 
+def test_a_signal_that_ends_nothing_leaves_a_daemon_asleep_until_its_timer_tells_how_late_it_is(way: str) -> None:
+    """A turn before that would arm the timer, and nobody would know that a host stood still."""
+    ours, theirs = socketpair()
+    handled = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    try:
+        with closing(ours), closing(theirs):
+            channel, timer = ControlChannel(theirs), Timer()
+            turns = Turns(channel, Session(channel, timer.lateness), timer)
+            timer.arm(time.monotonic_ns() + 500_000_000)
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            turns.take()
+            assert (len(handled), timer.lateness.summary()["wakeups"]) == (1, 1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 def test_waking_by_a_signal_runs_its_handler_and_is_no_error(way: str) -> None:
     """SIGTERM ends a daemon by what its handler raises."""
     ours, theirs = socketpair()
