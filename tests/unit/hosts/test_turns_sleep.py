@@ -71,7 +71,7 @@ def test_a_daemon_wakes_for_a_command_and_answers_it(way: str) -> None:
 
 
 def test_a_signal_that_ends_nothing_leaves_a_daemon_asleep_until_its_timer_tells_how_late_it_is(way: str) -> None:
-    """A turn before that would arm the timer, and nobody would know that a host stood still."""
+    """A turn before that would arm the timer, and nobody would know that a host had been stopped."""
     ours, theirs = socketpair()
     handled = []
     before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
