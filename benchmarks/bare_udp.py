@@ -24,8 +24,8 @@ PAYLOAD_BYTES = 4096 + 40
 MSG_WAITFORONE = 0x10000
 MSG_DONTWAIT = 0x40
 _SO_RCVBUFFORCE = 33
-_UDP_NO_CHECK6_TX = 101
-_UDP_NO_CHECK6_RX = 102
+UDP_NO_CHECK6_TX = 101
+UDP_NO_CHECK6_RX = 102
 
 
 class _Vector(ctypes.Structure):
@@ -64,7 +64,7 @@ def _messages() -> tuple[ctypes.Array[_Message], list[object]]:
 
 def _socket() -> socket.socket:
     made = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    for option in (_UDP_NO_CHECK6_TX, _UDP_NO_CHECK6_RX):
+    for option in (UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX):
         made.setsockopt(socket.IPPROTO_UDP, option, 1)
     made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 16 << 20)
     return made

@@ -27,7 +27,7 @@ from socket import AF_INET6, IPPROTO_UDP, SO_RCVBUF, SOCK_DGRAM, SOCK_NONBLOCK, 
 
 from rich.console import Console
 
-from benchmarks.bare_udp import PAYLOAD_BYTES, PORT
+from benchmarks.bare_udp import PAYLOAD_BYTES, PORT, UDP_NO_CHECK6_RX, UDP_NO_CHECK6_TX
 from mrc_testbed.testbed.errors import TestbedError
 from mrc_testbed.testbed.fabric import capabilities
 from mrc_testbed.testbed.fabric.fabric import Fabric
@@ -85,8 +85,8 @@ class Pairs:
     def _socket(self, fabric: Fabric, host: str) -> socket:
         with network_of(fabric.pids[host], host):
             made = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK)
-        made.setsockopt(IPPROTO_UDP, 101, 1)  # no checksums, as with daemons: UDP_NO_CHECK6_TX and _RX
-        made.setsockopt(IPPROTO_UDP, 102, 1)
+        for option in (UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX):  # as daemons do
+            made.setsockopt(IPPROTO_UDP, option, 1)
         made.setsockopt(SOL_SOCKET, SO_RCVBUF, 1 << 20)
         made.bind(("::", PORT))
         return made

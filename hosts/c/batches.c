@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-enum { MOST = 32, FLOWINFO = 11, TIMESTAMPNS = 64, ADDRESS_BYTES = 16, LABEL = 0xfffff, SECOND_NS = 1000000000, MOST_READY = 8 };
+enum { MOST = 32, FLOWINFO = 11, TIMESTAMPNS = 64, ADDRESS_BYTES = 16, LABEL = 0xfffff };
+enum { SECOND_NS = 1000000000, MOST_READY = 8 };
 
 static struct mmsghdr messages[MOST];
 static struct iovec parts[MOST];
@@ -163,8 +164,9 @@ static PyObject *send_packets(PyObject *self, PyObject *arguments) {
     return PyLong_FromLong(sent < 0 ? -reason : sent);
 }
 
-// wait(descriptor of an epoll, most milliseconds): the descriptors that are ready, none after that time; -1: wait for one.
-// A signal, or having been stopped, ends no wait: a turn for nothing would arm the timer before it tells how late it was.
+// wait(descriptor of an epoll, most milliseconds): the descriptors that are ready, none after that time; -1: wait for
+// one. A signal, or having been stopped, ends no wait: a turn for nothing would arm the timer before it tells how late
+// it was.
 static PyObject *wait_for(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     struct epoll_event events[MOST_READY];
     if (count != 2)

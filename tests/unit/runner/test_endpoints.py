@@ -12,18 +12,21 @@ from mrc_testbed.hosts.rounds import ROUNDS, last_round_ns, round_period_ns
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner.endpoints import Endpoints
+from mrc_testbed.testbed.runner.events import PhaseBegins, RunEvent
+from mrc_testbed.testbed.runner.phases import RunJob, run_phases
+from mrc_testbed.testbed.runner.progress import Silent
+from mrc_testbed.testbed.runner.virtual_world import VirtualWorld
 from mrc_testbed.testbed.runner.world import World
 from mrc_testbed.testbed.scenario import load_scenario_text
 
 RTT_NS = 100_000_000
-SCENARIO = load_scenario_text(
-    """
+TEXT = """
 name: two
 fabric: {planes: 1, t0_groups: 1, t1: 0, hosts_per_t0: 2, port_rate: 100mbit, rtt: 100ms}
 workload: [{train: {hosts: all, steps: 3, compute: 10ms, allreduce: 64KiB}}]
 expect: [qp_errors == 0]
 """
-)
+SCENARIO = load_scenario_text(TEXT)
 
 
 class Clock:
@@ -113,6 +116,27 @@ def test_a_path_that_did_not_answer_is_named(stage: Stage, endpoints: Endpoints)
     endpoints.begin_warm_up(())
     with pytest.raises(RunError, match=r"h1: 1 path to h0 did not answer a probe.*plane 0, uplink 0"):
         endpoints.finish_warm_up()
+
+
+@pytest.mark.parametrize(
+    ("transport", "order"),
+    [("mrc", ["probe", "verify"]), ("mrc-hashed", ["verify", "probe"]), ("roce", ["verify", "probe"])],
+)
+def test_where_switches_choose_the_read_back_waits_for_next_hops_before_anybody_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str, order: list[str]
+) -> None:
+    seen = []
+
+    class Watch(Silent):
+        def publish(self, event: RunEvent) -> None:
+            if isinstance(event, PhaseBegins) and event.name == "verify":
+                seen.append(event.name)
+
+    begin = Endpoints.begin_warm_up
+    monkeypatch.setattr(Endpoints, "begin_warm_up", lambda *words: (seen.append("probe"), begin(*words))[1])
+    scenario = load_scenario_text(f"{TEXT}world: virtual\ntransport: {transport}\n")
+    assert run_phases(RunJob(scenario, tmp_path, VirtualWorld(scenario)), Watch()) == 0
+    assert seen == order
 
 
 def test_the_last_round_begins_after_those_before_it() -> None:
