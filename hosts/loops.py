@@ -41,7 +41,7 @@ class TransportLoop:
     Machine code calls an endpoint of its own, `_own`, without an object for each argument."""
 
     def __init__(
-        self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int], speed: int = 1
+        self, endpoint: EndpointLike, session: Session, quantum_ns: int, clock: Callable[[], int], swift: int = 1
     ) -> None:
         self._clock = clock
         self._driven = endpoint
@@ -51,7 +51,7 @@ class TransportLoop:
         self._resume_ns = NEVER
         self.busy = False
         """Was there more to do than a turn may take?"""
-        self.quantum_ns = max(MIN_QUANTUM_NS // speed, quantum_ns)
+        self.quantum_ns = max(MIN_QUANTUM_NS // swift, quantum_ns)
         """Least time between two turns."""
 
     def wakes_by(self) -> Sequence[int]:
@@ -127,7 +127,7 @@ class DatagramLoop(TransportLoop):
         """`line`: where packets wait until they arrive; None: they lie in the network's socket until then."""
         # A turn has to come well before what the ports were given has run out.
         quantum_ns = min(network.rtt_ns // QUANTA_PER_RTT, network.endpoint.burst_ns // 2)
-        super().__init__(network.endpoint, session, quantum_ns, clock, network.speed)
+        super().__init__(network.endpoint, session, quantum_ns, clock, network.swift)
         self._endpoint = network.endpoint
         self._network = network
         self._sender = network.tx
@@ -135,7 +135,7 @@ class DatagramLoop(TransportLoop):
         self._outgoing = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self._line = line or _delay_line(network)
         self._socket = (network.rx.fileno(),) if line is None else ()
-        self._late_ns = max(round(network.rtt_ns * LATE_RTTS), LEAST_LATE_NS // network.speed)
+        self._late_ns = max(round(network.rtt_ns * LATE_RTTS), LEAST_LATE_NS // network.swift)
 
     def wakes_by(self) -> Sequence[int]:
         """While packets are on their way they may wait in the socket buffer, and the timer says when to look."""

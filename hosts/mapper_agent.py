@@ -71,7 +71,7 @@ def open_agent(request: Request, network: DatagramNetwork, wiring: Wiring, now_n
     planes_and_lists = _targets(request.rows("targets"))
     period_ns, timeout_ns = request.number("period_ns", 1), request.number("timeout_ns", 1)
     probes = SelfProbes(len(planes_and_lists), period_ns, timeout_ns, request.number("seed"), now_ns)
-    carrier = wiring.probes(request.text("address"), request.number("dscp") << 2, network.delay_ns)
+    carrier = wiring.probes(request.text("address"), request.number("dscp") << 2)
     return MapperAgent(network, carrier, probes, planes_and_lists)
 
 

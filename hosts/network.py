@@ -34,8 +34,9 @@ class Network:
     path_log: PathCounts | None = None
     """None: they have none that they could tell of."""
     speed: int = 1
-    """Scale factor: how many times faster than usual the network is. Least times that only software needs are
-    divided by it."""
+    """How many times faster than written all is: what people set in seconds is divided by it."""
+    swift: int = 1
+    """How many times faster than daemons hosts are: least times that only their software needs are divided by it."""
     quiet: bool = False
     """Nothing is sent any more; what comes in still counts. The end of a run: then all books can be compared."""
     disabled: set[int] = field(default_factory=set)
@@ -82,17 +83,15 @@ class Network:
 
 @dataclass(slots=True, kw_only=True)
 class DatagramNetwork(Network):
-    """Of an endpoint that makes its own packets, and their sockets.
-
-    `stamped`: packets arrive `delay_ns` after the kernel's time stamp, and wait in a delay line until then; else they
-    arrive when they are read.
-    """
+    """Of an endpoint that makes its own packets, and their sockets."""
 
     endpoint: DatagramEndpoint
     rx: PacketReceiver
     tx: PacketSender
-    delay_ns: int
-    stamped: bool
+    delay_ns: int = 0
+    stamped: bool = False
+    """Packets arrive `delay_ns` after the kernel's time stamp, and wait in a delay line until then; else they arrive
+    when they are read. The world sets both (`mrc_testbed.hosts.configure`), as `speed` and `swift`."""
     packets_out: int = 0
     """Handed to the sending sockets, and they may have refused some (`lost`)."""
     packets_in: int = 0

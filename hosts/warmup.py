@@ -30,7 +30,7 @@ class WarmUp:
         self._until_ns = until_ns
         self._broken = _broken(broken)
         self._network = network
-        self._period_ns = round_period_ns(network.rtt_ns, network.speed, round_ns)
+        self._period_ns = round_period_ns(network.rtt_ns, network.swift, round_ns)
         self._probe_ns = now_ns
         self._rounds = rounds
         self._last_ns = self._period_ns if last_ns is None else last_ns

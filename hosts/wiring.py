@@ -76,11 +76,15 @@ class ProbeCarrier(Protocol):
 class Wiring(Protocol):
     """Makes these for one host. Addresses as in `configure`. Raises OSError for what cannot be made."""
 
+    def delay_arrivals(self, delay_ns: int, stamped: bool) -> None:
+        """Before any of them is made: when packets arrive, as `mrc_testbed.hosts.network.DatagramNetwork` says."""
+
     def port_watch(self, planes: int) -> CarrierWatch:
         """Of ports 0 to `planes` - 1."""
 
-    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> PacketReceiver:
-        """As mrc_testbed.hosts.udp.RxSocket. `hosts`: host number by where each peer sends from."""
+    def receiver(self, hosts: Mapping[Source, int], *_: object) -> PacketReceiver:
+        """As mrc_testbed.hosts.udp.RxSocket. `hosts`: host number by where each peer sends from. What endpoints of
+        before say of delays besides is the world's, and ignored."""
 
     def sender(self, address: str, udp_port: int, default_class: int) -> PacketSender:
         """As mrc_testbed.hosts.udp.TxSocket: one source for all packets."""
@@ -88,20 +92,27 @@ class Wiring(Protocol):
     def sender_set(self, own: Mapping[str, str], default_class: int) -> PacketSender:
         """As mrc_testbed.hosts.udp.SenderSet: a source port for each QP."""
 
-    def probes(self, address: str, traffic_class: int, delay_ns: int) -> ProbeCarrier:
+    def probes(self, address: str, traffic_class: int) -> ProbeCarrier:
         """As mrc_testbed.hosts.probe_socket.ProbeSocket."""
 
 
 class KernelWiring:
     """Sockets of this network namespace."""
 
+    def __init__(self) -> None:
+        self._delay_ns, self._stamped = 0, False
+
+    def delay_arrivals(self, delay_ns: int, stamped: bool) -> None:
+        """By the stamps of the sockets that are made from now on."""
+        self._delay_ns, self._stamped = delay_ns, stamped
+
     def port_watch(self, planes: int) -> Carrier:
         """By rtnetlink."""
         return Carrier(planes)
 
-    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> RxSocket:
+    def receiver(self, hosts: Mapping[Source, int], *_: object) -> RxSocket:
         """One UDP socket."""
-        return batched.receiver(hosts, delay_ns, stamped)
+        return batched.receiver(hosts, self._delay_ns, self._stamped)
 
     def sender(self, address: str, udp_port: int, default_class: int) -> TxSocket:
         """One UDP socket."""
@@ -111,6 +122,6 @@ class KernelWiring:
         """A UDP socket a source port."""
         return SenderSet(own, default_class)
 
-    def probes(self, address: str, traffic_class: int, delay_ns: int) -> ProbeSocket:
+    def probes(self, address: str, traffic_class: int) -> ProbeSocket:
         """A raw socket, and a UDP socket for what comes back."""
-        return ProbeSocket(address, traffic_class, delay_ns)
+        return ProbeSocket(address, traffic_class, self._delay_ns)

@@ -23,6 +23,10 @@ MAX_RATE_BPS = 800_000_000_000
 """A whole NIC of today on one plane."""
 MIN_RTT_NS = 0
 MAX_RTT_NS = 10_000_000_000
+SWIFT_BELOW_NS = 1_000_000
+"""A shorter T can only be that of hardware: daemons need as long for a turn. 0 is none at all."""
+USUAL_RTT_NS = 20_000_000
+"""T that the least times of daemons are made for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,20 @@ class Shape:
 
     def __post_init__(self) -> None:
         within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
-        most_bps = MAX_RATE_BPS if self.speed == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
+        most_bps = MAX_RATE_BPS if self.swift == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
         within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
         if (slowest_bps := round(self.port_rate_bps * self.family.least_share)) < MIN_RATE_BPS:
             raise ShapeError(
                 "port_rate", f"the slowest links would have {rate_text(slowest_bps)}, under {rate_text(MIN_RATE_BPS)}"
             )
         within("rtt", self.rtt_ns, MIN_RTT_NS, MAX_RTT_NS, shown=time_text)
+
+    @property
+    def swift(self) -> int:
+        """How many times faster than daemons its hosts and switches are: `speed`, and more where T is that of hardware.
+        Least times that only software needs are divided by it; what people set in seconds is divided by `speed`."""
+        written_ns = self.rtt_ns * self.speed
+        return self.speed * (-(-USUAL_RTT_NS // written_ns) if 0 < written_ns < SWIFT_BELOW_NS else 1)
 
     def least_ns(self, usual_ns: int) -> int:
         """A least time or a pause of software at this speed."""

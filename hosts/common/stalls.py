@@ -16,10 +16,10 @@ LEAST_STALL_NS = 20_000_000
 """A shorter silence says more about the machine than about the network, however small T is."""
 
 
-def least_stall_ns(rtt_ns: int, speed: int = 1) -> int:
-    """A silence is a stall when it lasts longer than this: two round trips T, or 20 ms. `speed`: how many times faster
-    than usual the network is, so that the machine that computes it has no part in silences."""
-    return max(2 * rtt_ns, LEAST_STALL_NS // speed)
+def least_stall_ns(rtt_ns: int, swift: int = 1) -> int:
+    """A silence is a stall when it lasts longer than this: two round trips T, or 20 ms. `swift`: how many times faster
+    than daemons hosts are, so that the machine has no part in silences."""
+    return max(2 * rtt_ns, LEAST_STALL_NS // swift)
 
 
 class StallSink(Protocol):

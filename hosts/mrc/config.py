@@ -108,9 +108,9 @@ class EndpointConfig:
     as two."""
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
-    speed: int = 1
-    """Scale factor: how many times faster than usual the network is. Least times that only the software of hosts and
-    switches makes necessary are divided by it; those of the protocol are not."""
+    swift: int = 1
+    """How many times faster than daemons hosts and switches are. Least times that only their software makes necessary
+    are divided by it; those of the protocol are not."""
 
     @property
     def data_class(self) -> int:

@@ -90,7 +90,7 @@ class LossRecovery(DataSender):
         self._look_at = NEVER
         """When to look whether the timer would come before the answer to the next probe."""
         self.lost_packets = 0
-        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.swift), context.events)
         self.ready = False
         self.wake_ns = NEVER
 

@@ -56,9 +56,9 @@ class Timing:
         "reorder_packets",
         "smallest_rtt_ns",
         "smoothed_rtt_ns",
-        "speed",
         "stall_ns",
         "stamp_shift",
+        "swift",
         "t_bytes",
         "t_ns",
         "trimming",
@@ -69,11 +69,11 @@ class Timing:
 
     def __init__(self, config: EndpointConfig) -> None:
         self._config = config
-        self.speed = config.speed
+        self.swift = config.swift
         self.stamp_shift = config.stamp_shift
-        self.stall_ns = STALL_NS // config.speed
-        self._floor_ns = FLOOR_NS // config.speed
-        self._reorder_floor_ns = REORDER_FLOOR_NS // config.speed
+        self.stall_ns = STALL_NS // config.swift
+        self._floor_ns = FLOOR_NS // config.swift
+        self._reorder_floor_ns = REORDER_FLOOR_NS // config.swift
         self._agreed_ns = 0
         self.base_ns = 0
         """Round trip without queues, from which congestion control counts delay."""
@@ -99,7 +99,7 @@ class Timing:
         self._slowest_ns = 0
         self._slowest_before_ns = 0
         self._period_end_ns = 0
-        self._derive(config.rtt_ns or UNKNOWN_T_NS // config.speed)
+        self._derive(config.rtt_ns or UNKNOWN_T_NS // config.swift)
 
     def _derive(self, t_ns: int) -> None:
         config = self._config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mrc_testbed.hosts.control import CommandError, Fields, Request
-from mrc_testbed.hosts.fields import delay_of, speed_of
+from mrc_testbed.hosts.fields import swift_of
 from mrc_testbed.hosts.mrc.config import EndpointConfig, QpAttributes
 from mrc_testbed.hosts.mrc.denylist import Denylist, ObeysDenials
 from mrc_testbed.hosts.mrc.endpoint import Endpoint
@@ -42,7 +42,6 @@ def network_of(
     denylist = Denylist(endpoint, {peer.name: peer.host for peer in peers}, {peer.host: peer.paths for peer in peers})
     if request.has("denylist"):
         denylist.deny(request.rows("denylist"))
-    delay_ns, stamped = delay_of(request)
     names = {peer.host: peer.name for peer in peers}
     return DatagramNetwork(
         endpoint=endpoint,
@@ -52,11 +51,8 @@ def network_of(
         read_remote=QpAttributes.from_json,
         denylist=denylist,
         path_log=PathLog(endpoint, names),
-        rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}, delay_ns, stamped),
+        rx=wiring.receiver({(peer.address, peer.udp_port): peer.host for peer in peers}),
         tx=wiring.sender(request.text("address"), config.udp_port, config.data_class),
-        delay_ns=delay_ns,
-        stamped=stamped,
-        speed=config.speed,
     )
 
 
@@ -75,7 +71,6 @@ def mrc_hashed(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Data
         names[peer.host] = peer.name
         sources |= {(address,): peer.host for address in peer.ports.values()}
         towards |= {address: own[plane] for plane, address in peer.ports.items() if plane in own}
-    delay_ns, stamped = delay_of(request)
     return DatagramNetwork(
         endpoint=endpoint,
         peers=names,
@@ -83,11 +78,8 @@ def mrc_hashed(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Data
         rtt_ns=config.rtt_ns,
         read_remote=QpAttributes.from_json,
         path_log=PathLog(endpoint, names),
-        rx=wiring.receiver(sources, delay_ns, stamped),
+        rx=wiring.receiver(sources),
         tx=wiring.sender_set(towards, config.data_class),
-        delay_ns=delay_ns,
-        stamped=stamped,
-        speed=config.speed,
     )
 
 
@@ -100,7 +92,7 @@ def _config(request: Request, udp_port: int = 0) -> EndpointConfig:
         rtt_ns=request.number("rtt_ns"),
         port_rate_bps=request.number("port_rate_bps", 1),
         seed=request.number("seed"),
-        speed=speed_of(request),
+        swift=swift_of(request),
         **read_settings(request),
     )
 

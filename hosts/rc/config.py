@@ -50,6 +50,8 @@ class RcConfig:
     pace: bool = True
     """Hold data back to the port rate. Off only for benchmarks."""
     speed: int = 1
+    """How many times faster than written all is: times of the library are divided by it."""
+    swift: int = 1
     """As of `EndpointConfig`."""
     failover: bool = False
     """The QPs of a pair are one a port, and a failed port's work goes on over the others (hosts/rc/failover.py)."""

@@ -78,7 +78,7 @@ class FailoverEndpoint:
     def _adopt(self, peer: int, opened: tuple[int, memoryview, list[RcAttributes]]) -> PortGroupAttributes:
         """A group of QPs that have been opened."""
         context = self._inner.context
-        least_ns = least_stall_ns(self._config.rtt_ns, self._config.speed)
+        least_ns = least_stall_ns(self._config.rtt_ns, self._config.swift)
         silence = StallWatch(opened[0], peer, least_ns, context.events)
         group = PortGroup(self._inner, context, self._config, peer, opened, silence, self._events)
         self._groups[group.qpn] = group

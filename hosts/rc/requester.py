@@ -113,7 +113,7 @@ class Requester(DataSender):
         self._rate = None if profile is None else ReactionPoint(profile, config.port_rate_bps, context.t_ns)
         self._free_at = 0
         """When its own rate will have sent what was handed over so far."""
-        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.speed), context.events)
+        self.silence = StallWatch(local.qpn, peer.number, least_stall_ns(config.rtt_ns, config.swift), context.events)
         self.answered = False
         self._patient_until_ns = 0
         self.lost_packets = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mrc_testbed.hosts.control import Request, number_in, text_in
-from mrc_testbed.hosts.fields import delay_of, hash_seed_of, speed_of
+from mrc_testbed.hosts.fields import hash_seed_of, speed_of, swift_of
 from mrc_testbed.hosts.mrc.settings import OF_ALL_PACKETS, read_settings
 from mrc_testbed.hosts.network import DatagramNetwork, PeerPorts, read_ports
 from mrc_testbed.hosts.plugins import LoadedPlugins
@@ -34,9 +34,9 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         port_recovery=settings["port_recovery"] is True,
         retry_hold_ns=number_in(settings, "retry_hold_ns"),
         speed=speed_of(request),
+        swift=swift_of(request),
         **{key: value for key, value in read_settings(request).items() if key in OF_ALL_PACKETS},
     )
-    delay_ns, stamped = delay_of(request)
     own = read_ports(request.rows("ports"))
     peers = [PeerPorts.read(row) for row in request.rows("peers")]
     by_address: dict[Source, int] = {(address,): peer.host for peer in peers for address in peer.ports.values()}
@@ -50,12 +50,9 @@ def roce(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> DatagramNe
         carrier=wiring.port_watch(config.planes),
         rtt_ns=config.rtt_ns,
         read_remote=PortGroupAttributes.from_json if grouped else RcAttributes.from_json,
-        rx=wiring.receiver(by_address, delay_ns, stamped),
+        rx=wiring.receiver(by_address),
         tx=wiring.sender_set(
             {address: own[plane] for peer in peers for plane, address in peer.ports.items() if plane in own},
             CLASS_DATA,
         ),
-        delay_ns=delay_ns,
-        stamped=stamped,
-        speed=config.speed,
     )

@@ -86,8 +86,10 @@ class _VirtualWiring:
     def port_watch(self, planes: int) -> _Carrier:
         return self._carrier
 
-    def receiver(self, hosts: Mapping[Source, int], delay_ns: int, stamped: bool) -> Inbox:
-        self._inbox.delay_ns = delay_ns
+    def delay_arrivals(self, delay_ns: int, stamped: bool) -> None:
+        self._inbox.delay_ns = self._probes.delay_ns = delay_ns
+
+    def receiver(self, hosts: Mapping[Source, int], *_: object) -> Inbox:
         return self._inbox
 
     def sender(self, address: str, udp_port: int, default_class: int) -> Nic:
@@ -96,8 +98,8 @@ class _VirtualWiring:
     def sender_set(self, own: Mapping[str, str], default_class: int) -> Nic:
         return self._nic
 
-    def probes(self, address: str, traffic_class: int, delay_ns: int) -> _Probes:
-        self._probes.traffic_class, self._probes.delay_ns = traffic_class, delay_ns
+    def probes(self, address: str, traffic_class: int) -> _Probes:
+        self._probes.traffic_class = traffic_class
         return self._probes
 
 
@@ -190,6 +192,7 @@ class VirtualHost:
             raise self._failed(error) from error
         network = self._session.network
         if self._loop is None and isinstance(network, DatagramNetwork):
+            self._inbox.looked_for = network.delay_ns > 0 and network.swift == network.speed
             self._loop = InboxLoop(network, self._session, self._scheduler, self._inbox, self._nic)
             self._follow_ports()  # some may have lost their carrier before the network was there to hear of it
         else:
@@ -200,8 +203,8 @@ class VirtualHost:
             self._probes.put(arrival_ns, packet.data)
             return
         self._inbox.put(arrival_ns, packet)
-        if not self._inbox.delay_ns and (self._armed_ns == _NOT_ARMED or self._wanted_ns > arrival_ns):
-            self._arm(arrival_ns)
+        if not self._inbox.looked_for and (self._armed_ns == _NOT_ARMED or self._wanted_ns > packet.due_ns):
+            self._arm(packet.due_ns)
 
     def _carrier_changed(self, plane: int, up: bool) -> None:
         self._carrier.put(plane, up)

@@ -21,6 +21,9 @@ class Inbox(ArrivalLine):
         self.unknown_sources = 0
         self.unknown_ports = 0
         self.delay_ns = 0
+        self.looked_for = False
+        """A turn comes in time for what may have come since the last one, as that of a daemon does; else each packet
+        has the host turn when it is due. Where T is that of hardware, most turns would find nothing."""
         self._line = PacketQueue()
         self._unseen_from_ns = 0
 
@@ -31,7 +34,7 @@ class Inbox(ArrivalLine):
 
     def take_in(self, now_ns: int) -> bool:
         """All is here. What comes from now on is due no earlier than after the delay."""
-        self._unseen_from_ns = now_ns + self.delay_ns if self.delay_ns else NEVER
+        self._unseen_from_ns = now_ns + self.delay_ns if self.looked_for else NEVER
         return False
 
     def take(self, now_ns: int) -> VirtualPacket | None:

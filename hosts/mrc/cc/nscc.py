@@ -92,7 +92,7 @@ class Nscc:
         self._alpha = 4 * timing.packet_bytes * a * b / self._target
         # Without this allowance no full packet ever looks undelayed, and a window that incast has cut grows back by a
         # few packets a round trip only. (UEC 1.0 takes its base RTT from packets of full size.)
-        self._idle_delay = max(IDLE_DELAY_PER_T * timing.base_ns, IDLE_DELAY_NS // timing.speed) + timing.forwarding_ns
+        self._idle_delay = max(IDLE_DELAY_PER_T * timing.base_ns, IDLE_DELAY_NS // timing.swift) + timing.forwarding_ns
 
     def _set(self, wanted: float) -> None:
         timing = self._timing

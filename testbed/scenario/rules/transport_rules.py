@@ -20,12 +20,14 @@ from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Chooser, SettingsBeside, program_need
 from mrc_testbed.topos.graph import ShapeError
 from mrc_testbed.topos.routes import Routing
-from mrc_testbed.topos.shape import MAX_RATE_BPS
+from mrc_testbed.topos.shape import MAX_RATE_BPS, MIN_RATE_BPS, SWIFT_BELOW_NS
 
 MOST_EVS = 256
 """Of a plane: a flow label has eight bits for the number of an EV."""
 LEAST_SCALED_RTT_NS = 1_000
 """Shorter ones have too few ns for times to be told apart."""
+_KERNEL_RTTS_NS = (40_000_000, 20_000_000, 5_000_000)
+"""Round trips that two cores emulate, the best first."""
 LEAST_TIMEOUT_RTTS = 5
 """A timeout of fewer T takes a full queue for a loss."""
 
@@ -51,6 +53,7 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
         yield from _kernel_only(scenario)
         yield from _too_fast(scenario)
         return
+    yield from _hardware_rtt(scenario)
     if scenario.transport.needs(scenario.own).pause:
         why = "no queue of the kernel can be paused without losing; run it with --virtual"
         yield Mistake((scenario.transport.group, "buffers"), f"{why}, or write `buffers: deep`")
@@ -193,6 +196,19 @@ def _too_fast(scenario: Scenario) -> Iterator[Mistake]:
     if speed > 1 and rate_bps > MAX_RATE_BPS:
         most = max(MAX_RATE_BPS // scenario.fabric.port_rate_bps, 1)
         yield Mistake(("scale",), f"ports would have {format_rate(rate_bps)}; write at most {most}")
+
+
+def _hardware_rtt(scenario: Scenario) -> Iterator[Mistake]:
+    """A T that only hardware has. The same number of packets is in flight at lower rates and a longer T."""
+    rtt_ns, rate_bps = scenario.fabric.rtt_ns, scenario.fabric.port_rate_bps
+    if not 0 < rtt_ns < SWIFT_BELOW_NS:
+        return
+    slower_bps, longer_ns = next(
+        ((rate_bps * rtt_ns // ns, ns) for ns in _KERNEL_RTTS_NS if rate_bps * rtt_ns >= ns * MIN_RATE_BPS), None
+    ) or (rate_bps, SWIFT_BELOW_NS)
+    why = f"hosts of this machine need {format_duration(SWIFT_BELOW_NS)} for a round trip, and it is less"
+    instead = f"`port_rate: {format_rate(slower_bps)}` and `rtt: {format_duration(longer_ns)}`"
+    yield Mistake(("fabric", "rtt"), f"{why}; add `world: virtual`, or write {instead}")
 
 
 def _kernel_only(scenario: Scenario) -> Iterator[Mistake]:

@@ -131,7 +131,7 @@ class NoWiring:
     def changes(self):
         return []
 
-    receiver = sender = lambda *_: None
+    receiver = sender = delay_arrivals = lambda *_: None
 
 
 def configured(channel, **changes):

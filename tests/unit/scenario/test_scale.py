@@ -150,7 +150,7 @@ def test_a_scale_that_cannot_be_is_refused_in_one_sentence(changes: list[str], s
 
 def test_least_times_of_software_are_shorter_and_units_of_the_protocol_are_its_own() -> None:
     usual = EndpointConfig(host=0, planes=4, udp_port=0xC000, rtt_ns=40_000_000, port_rate_bps=12_500_000)
-    real = replace(usual, rtt_ns=5000, port_rate_bps=100_000_000_000, speed=8000)
+    real = replace(usual, rtt_ns=5000, port_rate_bps=100_000_000_000, swift=8000)
     assert Timing(real).probe_interval_ns() == 20_000
     assert Timing(replace(usual, rtt_ns=1000, port_rate_bps=100_000_000_000)).probe_interval_ns() == 10_000_000
     assert Timing(real).rto_ns() == 32 * 1024
