@@ -21,10 +21,10 @@ def configured(request: Request, plugins: LoadedPlugins, wiring: Wiring) -> Netw
     """The network that `configure` asks for. Raises what the protocol's own function raises.
 
     Clock and delay are the world's, so they are set here, whatever the protocol's function says of them."""
-    delay_ns, stamped = delay_of(request)
+    (delay_ns, stamped), speed, swift = delay_of(request), speed_of(request), swift_of(request)
     wiring.delay_arrivals(delay_ns, stamped)
     network = _make(request, plugins)(request, plugins, wiring)
-    network.speed, network.swift = speed_of(request), swift_of(request)
+    network.speed, network.swift = speed, swift
     if isinstance(network, DatagramNetwork):
         network.delay_ns, network.stamped = delay_ns, stamped
     return network

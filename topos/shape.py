@@ -25,8 +25,11 @@ MIN_RTT_NS = 0
 MAX_RTT_NS = 10_000_000_000
 SWIFT_BELOW_NS = 1_000_000
 """A shorter T can only be that of hardware: daemons need as long for a turn. 0 is none at all."""
+SWIFT_PACKET_NS = 150_000
+"""So is a port that sends a full packet in less: late turns of daemons would leave it idle."""
 USUAL_RTT_NS = 20_000_000
-"""T that the least times of daemons are made for."""
+USUAL_PACKET_NS = 2_500_000
+"""T, and the time of a full packet at a port, that the least times of daemons are made for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,13 @@ class Shape:
 
     @property
     def swift(self) -> int:
-        """How many times faster than daemons its hosts and switches are: `speed`, and more where T is that of hardware.
-        Least times that only software needs are divided by it; what people set in seconds is divided by `speed`."""
-        written_ns = self.rtt_ns * self.speed
-        return self.speed * (-(-USUAL_RTT_NS // written_ns) if 0 < written_ns < SWIFT_BELOW_NS else 1)
+        """How many times faster than daemons hosts and switches would be that are made for it: `speed`, and more where
+        T or the ports, as written, are those of hardware. Least times that only software needs are divided by it; what
+        people set in seconds is divided by `speed`."""
+        rtt_ns, packet_ns = self.rtt_ns * self.speed, self.speed * 8_000_000_000 * self.wire_bytes // self.port_rate_bps
+        by_rtt = -(-USUAL_RTT_NS // rtt_ns) if 0 < rtt_ns < SWIFT_BELOW_NS else 1
+        by_rate = -(-USUAL_PACKET_NS // max(packet_ns, 1)) if packet_ns < SWIFT_PACKET_NS else 1
+        return self.speed * max(by_rtt, by_rate)
 
     def least_ns(self, usual_ns: int) -> int:
         """A least time or a pause of software at this speed."""

@@ -240,7 +240,7 @@ def stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
     text = f"stall.p100 during {fault}" if fault else "stall.p100"
     scenario = column.runs[0].record.scenario
     rtt_ns = scenario.fabric.rtt_ns
-    least_ns = least_stall_ns(rtt_ns, scenario.shape().swift)
+    least_ns = least_stall_ns(rtt_ns, scenario.swift)
     seen = [(_asked(run.record, text), run) for run in column.counted]
     known = [(found.value, run) for found, run in seen if found.value is not None]
     if not known:

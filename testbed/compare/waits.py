@@ -147,7 +147,7 @@ def _own_timers(scenario: Scenario) -> list[str]:
     endpoint = written.endpoint
     given = {"endpoint.timeout": endpoint.timeout_ns, "endpoint.reorder_time": endpoint.reorder_ns}
     timers = [f"{key} of {time_words(ns)}" for key, ns in given.items() if ns]
-    floor_ns = FLOOR_NS // written.shape().swift
+    floor_ns = FLOOR_NS // written.swift
     short = _TIMEOUT_T * written.fabric.rtt_ns < floor_ns and endpoint.timeout_ns is None
     return [*timers, f"MRC's least timeout of {time_words(floor_ns)}"] if short else timers
 

@@ -41,7 +41,7 @@ class Endpoints:
             _WARM_UP_RTTS * scenario.fabric.rtt_ns,
             _WARM_UP_ROUNDS * self._round_ns,
         )
-        self._last_round_ns = last_round_ns(plan.shape.rtt_ns, plan.shape.swift, self._round_ns)
+        self._last_round_ns = last_round_ns(plan.shape.rtt_ns, scenario.swift, self._round_ns)
         self._cold: Sequence[Occurrence] = ()
         self._undisturbed_until_ns = 0
         self._warming: SentRequests
@@ -91,7 +91,7 @@ class Endpoints:
         broken = broken_paths(self._scenario, self._plan, self._job, self._cold)
         times = {"timeout_ns": self._warm_up_ns, "round_ns": self._round_ns}
         if self._world.ends_with_answers:
-            times["last_ns"] = answers_ns(self._plan.shape.rtt_ns, self._plan.shape.swift, self._round_ns)
+            times["last_ns"] = answers_ns(self._plan.shape.rtt_ns, self._scenario.swift, self._round_ns)
         return self.team.send("warm_up", lambda host: {**times, "broken": broken[host], **more})
 
     def _warmed_up(self, asked: SentRequests) -> dict[str, dict[str, Any]]:

@@ -54,7 +54,7 @@ def configuration(
         "port_rate_bps": shape.port_rate_bps,
         "seed": scenario.seed,
         "speed": shape.speed,
-        "swift": shape.swift,
+        "swift": scenario.swift,
         **_distance(plan, host, peers),
         **_addresses(scenario, plan, host, peers),
         **scenario.transport.request(scenario.own, scenario.endpoint.settings()),

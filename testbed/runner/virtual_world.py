@@ -68,7 +68,7 @@ class VirtualWorld:
         self._seed = scenario.seed
         self._busy_ns = scenario.virtual.busy_ns
         given_ns = scenario.virtual.lateness_ns
-        usual_ns = usual_lateness_ns(scenario.shape().rtt_ns, scenario.speed)
+        usual_ns = usual_lateness_ns(scenario.shape().rtt_ns, scenario.swift)
         self._lateness_ns = usual_ns if given_ns is None else given_ns
         self._fabric: VirtualFabric
 

@@ -20,9 +20,9 @@ _HALF_ROOT = 181
 """256 / sqrt 2: the middle of a doubling."""
 
 
-def usual_lateness_ns(rtt_ns: int, speed: int) -> int:
-    """Default median lateness of turns, for this T and scale factor."""
-    usual_ns = USUAL_NS // speed
+def usual_lateness_ns(rtt_ns: int, swift: int) -> int:
+    """Default median lateness of turns, for this T and hosts that are `swift` times faster than daemons."""
+    usual_ns = USUAL_NS // swift
     return min(usual_ns, rtt_ns // LEAST_SHARE_OF_T) if rtt_ns else usual_ns
 
 

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.transports.base import FabricLayout, Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS
 from mrc_testbed.topos.names import host_name
 from mrc_testbed.topos.plan import Plan, build_plan
-from mrc_testbed.topos.shape import MIN_RATE_BPS, Shape
+from mrc_testbed.topos.shape import MIN_RATE_BPS, SWIFT_BELOW_NS, Shape
 from tests.generated.wiring import drawn_family
 
 T = TypeVar("T")
@@ -41,6 +41,8 @@ class Sketch:
         self.has_flows = self.often(0.4)
         self.payload = 4096 if kernel or self.often(0.6) else self.one(PAYLOADS)
         self.rtt_ns = self.one(_RTTS_NS)
+        if kernel and 0 < self.rtt_ns < SWIFT_BELOW_NS:
+            self.rtt_ns = SWIFT_BELOW_NS
         self.planes = self.one([1, 2, 2, 3, 4])
         self.family = drawn_family(self.dice)
         self.flat = isinstance(self.family, FLAT) and not self.often(0.1)

@@ -19,7 +19,7 @@ TRAIN = """
 name: rates
 world: virtual
 fabric: {planes: 4, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 100gbit, rtt: 10us}
-workload: [{train: {hosts: all, steps: 4, warm_up: 1, compute: 20us, allreduce: 256KiB}}]
+workload: [{train: {hosts: [h0, h2, h1, h3], steps: 4, warm_up: 1, compute: 20us, allreduce: 2MiB}}]
 """
 FAILOVER = ["transport=roce", "fabric.layout=as-written", "roce.failover=port"]
 BALANCED = [
@@ -37,17 +37,24 @@ def bounds(*changes: str) -> list[str]:
     return about("step_time.median", scenario.jobs[0].steps(shape).step_ns(shape), STEPS_WITHIN)
 
 
-@pytest.mark.parametrize("rtt", ["2us", "10us", "200us"])
-@pytest.mark.parametrize("rate", ["1gbit", "100gbit", "400gbit"])
-@pytest.mark.nightly(keep=3)
+@pytest.mark.parametrize(
+    ("rate", "rtt"),
+    [
+        *(("100gbit", "2us"), ("400gbit", "10us"), ("10gbit", "100us"), ("400gbit", "1ms"), ("1gbit", "1ms")),
+        *(("100gbit", "10us"), ("400gbit", "2us"), ("100gbit", "100ms"), ("1gbit", "100ms")),
+    ],
+)
+@pytest.mark.nightly(keep=5)
 def test_a_step_takes_as_long_as_predicted_at_any_rate_and_round_trip(tmp_path: Path, rate: str, rtt: str) -> None:
-    """Hosts turned every 50 us at most, whatever T was: a step of 100 us took 500."""
+    """Hosts turned every 50 us, and some 100 us late, whatever T and rate were: a step of 100 us took 500."""
     changes = [f"fabric.port_rate={rate}", f"fabric.rtt={rtt}"]
     assert holds(TRAIN, bounds(*changes), tmp_path, *changes)
 
 
-@pytest.mark.parametrize("changes", [["transport=mrc-hashed", "endpoint.entropies=32"], FAILOVER, BALANCED])
-def test_so_it_does_over_every_transport(tmp_path: Path, changes: list[str]) -> None:
+@pytest.mark.parametrize("transport", [["transport=mrc-hashed", "endpoint.entropies=32"], FAILOVER, BALANCED])
+def test_so_it_does_over_every_transport(tmp_path: Path, transport: list[str]) -> None:
+    """In pairs on one T0, where no hash has flows collide."""
+    changes = [*transport, "workload.0.train.hosts=[h0, h1]"]
     assert holds(TRAIN, bounds(*changes), tmp_path, *changes)
 
 
@@ -62,20 +69,30 @@ def test_planes_of_400_gigabits_may_be_folded_into_one() -> None:
     assert (folded.planes, folded.port_rate_bps) == (1, 1_600_000_000_000)
 
 
-def test_least_times_of_hosts_follow_a_short_round_trip_and_no_long_one() -> None:
-    assert [scenario_of(f"fabric.rtt={rtt}").shape().swift for rtt in ("0s", "10us", "999us", "1ms", "40ms")] == [
-        *(1, 2000, 21, 1, 1),
-    ]
-    scaled = scenario_of("fabric.rtt=40ms", "fabric.port_rate=12.5mbit", "scale=real").shape()
+@pytest.mark.parametrize(
+    ("rtt", "rate", "swift"),
+    [
+        *(("0s", "25mbit", 1), ("10us", "25mbit", 2000), ("999us", "25mbit", 21), ("1ms", "25mbit", 1)),
+        *(("40ms", "25mbit", 1), ("40ms", "200mbit", 1), ("40ms", "250mbit", 19), ("40ms", "100gbit", 7375)),
+    ],
+)
+def test_least_times_of_hosts_follow_short_round_trips_and_fast_ports(rtt: str, rate: str, swift: int) -> None:
+    fabric = [f"fabric.rtt={rtt}", f"fabric.port_rate={rate}"]
+    assert scenario_of(*fabric).swift == swift
+    if rtt == "40ms":
+        assert scenario_of("world=kernel", *fabric).swift == 1
+
+
+def test_at_a_scale_hosts_are_as_swift_as_all_is() -> None:
+    scaled = scenario_of("fabric.rtt=40ms", "fabric.port_rate=12.5mbit", "scale=real")
     assert scaled.swift == scaled.speed == 8000
 
 
 def test_what_a_library_sets_in_seconds_stays_in_seconds() -> None:
     """NCCL's 5 s are 5 s at 100 Gb/s, too; MRC's least timeout is one of daemons."""
-    swift = scenario_of().shape()
-    assert FailoverTimes().faster(swift.speed) == FailoverTimes()
-    config = EndpointConfig(0, 4, 0xC000, rtt_ns=10_000, port_rate_bps=10**11, swift=swift.swift)
-    assert Timing(config).rto_ns() < 5 * 10_000
+    assert FailoverTimes().faster(scenario_of().speed) == FailoverTimes()
+    config = EndpointConfig(0, 4, 0xC000, rtt_ns=10_000, port_rate_bps=10**11, swift=scenario_of().swift)
+    assert Timing(config).rto_ns() < 7 * 10_000
 
 
 @pytest.mark.parametrize(

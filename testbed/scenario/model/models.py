@@ -202,6 +202,11 @@ class Scenario(Model):
         """How many times faster than written all its numbers are: times are shorter by it, and rates higher."""
         return self._speed
 
+    @property
+    def swift(self) -> int:
+        """How many times faster than daemons its hosts are. In virtual time no machine has to be as fast."""
+        return self.shape().swift if self.world is WorldKind.VIRTUAL else self.speed
+
     def at_scale(self) -> Scenario:
         """The same as it will be run, if it is not yet: times and rates as `scale` wants them."""
         speed = self.scale.speed(self.as_written.fabric.port_rate_bps)

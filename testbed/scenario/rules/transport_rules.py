@@ -234,7 +234,7 @@ def impossible_folding(scenario: Scenario) -> Iterator[Mistake]:
     except ShapeError:  # said already
         return
     rate_bps = written.planes * written.port_rate_bps
-    if rate_bps > MAX_RATE_BPS:
+    if rate_bps > MAX_RATE_BPS and scenario.world is not WorldKind.VIRTUAL:
         most = f"over {format_rate(MAX_RATE_BPS)}"
         fix = "lower `port_rate`, or write `layout: as-written`"
         yield Mistake(("fabric", "port_rate"), f"makes {format_rate(rate_bps)} on one plane, {most}; {fix}")

@@ -31,6 +31,29 @@ def two_evs(request, plugins, wiring):
 TWO = replace(TRANSPORTS["mrc-hashed"], word="two-evs", protocol="two-evs", endpoint="two_evs")
 PLUGIN = {"transport": {"two-evs": TWO}}
 """
+HASTY = (
+    OWN.replace("two-evs", "hasty").replace("two_evs", "hasty")
+    + """
+
+class Without:
+    def __init__(self, wiring):
+        self._wiring = wiring
+
+    def __getattr__(self, name):
+        return getattr(self._wiring, name)
+
+    def receiver(self, hosts, *_):
+        return self._wiring.receiver(hosts, 0, False)
+
+
+def hasty(request, plugins, wiring):
+    from mrc_testbed.hosts.mrc.transport import mrc_hashed
+
+    network = mrc_hashed(request, plugins, Without(wiring))
+    network.delay_ns, network.stamped, network.speed, network.swift = 0, False, 1, 1
+    return network
+"""
+)
 SCENARIO = """
 name: s
 plugins: [mine.py]
@@ -71,6 +94,13 @@ def test_it_may_bring_its_own_endpoint_which_hosts_load(tmp_path: Path) -> None:
     paths = load_run(outcome.folder).paths
     used = set(paths[paths["packets"] > 0][["plane", "uplink"]].itertuples(index=False, name=None))
     assert used == {(plane, ev) for plane in range(2) for ev in range(2)}
+
+
+def test_no_endpoint_can_leave_out_the_delay_of_the_world(tmp_path: Path) -> None:
+    """Its packets arrived when they had left the last link, 0.5 ms after a round trip of 40 had begun: a pass."""
+    outcome = run_scenario(load_scenario(written(tmp_path, HASTY, "hasty")), tmp_path / "out", quiet=True)
+    assert outcome.exit_code is ExitCode.PASS, outcome.error
+    assert outcome.base_rtt_ns == pytest.approx(40_000_000, rel=0.05)
 
 
 @pytest.mark.parametrize(
