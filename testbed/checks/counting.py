@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import NamedTuple, NoReturn
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import belongs, hosts_of, pairs_of
 from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.windows import (
-    AROUND_FAULTS,
-    Interval,
+    DURING,
     KnownBetween,
     NoData,
     NoPart,
     Outage,
     aftermath_ns,
     fault_edges,
+    fault_windows,
     in_words,
     nothing,
     outages,
-    window_intervals,
+    window_times,
     workload_ns,
 )
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
@@ -87,8 +88,8 @@ def _sent_again(record: RunRecord, window: Window) -> float:
 
 def lost_by(record: RunRecord, outage: Outage) -> Sequence[int]:
     """What each QP that sent data lost in the window of one outage. Raises NoData."""
-    others = [one.window(aftermath_ns(record)) for one in outages(record) if one is not outage]
-    parts = [outage.window(aftermath_ns(record))]
+    others = TimeSet(one.window(aftermath_ns(record)) for one in outages(record) if one is not outage)
+    parts = TimeSet([outage.window(aftermath_ns(record))])
     qps = _senders(record, EVERYBODY, idle_too=False)
     found = [_during(record, host, parts, others, partial(_lost_by, name)) for host, name in qps]
     return _known(found or _nobody_sent())
@@ -165,26 +166,23 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> Grown:
     total = count(_final(record)[host])
     if window.span is Span.RUN:
         return Grown(total, total)
-    parts = window_intervals(record, window)
-    if window.span not in AROUND_FAULTS:
-        return _total(_within(record, host, part, count) for part in parts)
+    times = window_times(record, window)
+    if window.span in DURING:
+        return _during(record, host, times, _other_faults(record, window), count)
     if window.span is not Span.CLEAN:
-        return _during(record, host, parts, _other_faults(record, window), count)
-    if not _seen_clean(record, host, _around(record, host, parts)):
+        return _within(record, host, times, count)
+    if not _seen_clean(record, host, _around(record, host, ~times)):
         raise NoData(f"{host} reported its counters at no time of the workload outside all faults")
-    during = _during(record, host, parts, [], count)
+    during = _during(record, host, ~times, TimeSet(), count)
     return Grown(total - during.most, total - during.least)
 
 
-def _other_faults(record: RunRecord, window: Window) -> list[Interval]:
-    """Windows of faults that the window is not about."""
-    if not window.fault:
-        return []
-    after = aftermath_ns(record)
-    return [one.window(after) for one in outages(record) if one.fault != window.fault]
+def _other_faults(record: RunRecord, window: Window) -> TimeSet:
+    """The time of faults that the window is not about."""
+    return TimeSet(time for fault, time in fault_windows(record) if window.fault not in ("", fault))
 
 
-def _during(record: RunRecord, host: str, parts: Sequence[Interval], others: Sequence[Interval], count: Count) -> Grown:
+def _during(record: RunRecord, host: str, parts: TimeSet, others: TimeSet, count: Count) -> Grown:
     """From the last snapshot before each part to the first one after. What grew between two snapshots that reach out of
     the parts and into one of `others` may be of either."""
     least = most = 0
@@ -194,7 +192,7 @@ def _during(record: RunRecord, host: str, parts: Sequence[Interval], others: Seq
         least += grown - sum(
             _between(record, host, first, first + 1, count)
             for first in range(before, after)
-            if _shared(_reach(record, host, first), parts, others)
+            if (TimeSet([_reach(record, host, first)]) - parts) & others
         )
     return Grown(least, most)
 
@@ -208,24 +206,6 @@ def _time_at(record: RunRecord, host: str, number: int) -> float:
     """When a snapshot was taken; infinite before the first and after the last one."""
     times = record.snapshots.times_ns(host)
     return -inf if number < 0 else times[number] if number < len(times) else inf
-
-
-def _shared(reach: Interval, parts: Iterable[Interval], others: Sequence[Interval]) -> bool:
-    """Whether some of that time is in no part, but in one of the others."""
-    outside = [reach]
-    for part in parts:
-        outside = [rest for one in outside for rest in _without(one, part)]
-    return any(other.begin < one.end and one.begin < other.end for one in outside for other in others)
-
-
-def _without(time: Interval, part: Interval) -> Iterator[Interval]:
-    if part.end <= time.begin or time.end <= part.begin:
-        yield time
-        return
-    if time.begin < part.begin:
-        yield Interval(time.begin, part.begin)
-    if part.end < time.end:
-        yield Interval(part.end, time.end)
 
 
 def _seen_clean(record: RunRecord, host: str, during: Sequence[tuple[int, int]]) -> bool:
@@ -265,17 +245,25 @@ def _between(record: RunRecord, host: str, before: int, after: int, count: Count
     return count(end) - (count(record.snapshots.at(host, before)) if before >= 0 else 0)
 
 
-def _within(record: RunRecord, host: str, part: Interval, count: Count) -> Grown:
-    """From the first snapshot inside to the last one. What grew between either and its neighbour outside may belong to
-    the part where a fault began or ended meanwhile. Raises NoData with fewer than two inside."""
-    times = record.snapshots.times_ns(host)
-    first, last = bisect_left(times, part.begin), bisect_right(times, part.end) - 1
-    if last <= first:
+def _within(record: RunRecord, host: str, times: TimeSet, count: Count) -> Grown:
+    """From the first snapshot inside each part to the last one. What grew between either and its neighbour outside may
+    belong to the part where a fault began or ended meanwhile. Raises NoData with fewer than two inside every part."""
+    grown = [_within_part(record, host, part, count) for part in times]
+    if not any(seen for seen, _ in grown):
         raise NoData(f"{host} reported its counters less than twice in that time; reports come five times a second")
+    return _total(one for _, one in grown)
+
+
+def _within_part(record: RunRecord, host: str, part: Interval, count: Count) -> tuple[bool, Grown]:
+    """The same of one part, and whether there are two snapshots inside."""
+    told = record.snapshots.times_ns(host)
+    first, last = bisect_left(told, part.begin), bisect_right(told, part.end) - 1
     before, after = _bounds(record, host, part)
+    if last <= first:
+        return False, Grown(0, _between(record, host, before, after, count))
     least = _between(record, host, first, last, count)
     unknown = [gap for gap in ((before, first), (last, after)) if _has_edge(record, host, *gap)]
-    return Grown(least, least + sum(_between(record, host, *gap, count) for gap in unknown))
+    return True, Grown(least, least + sum(_between(record, host, *gap, count) for gap in unknown))
 
 
 def _has_edge(record: RunRecord, host: str, before: int, after: int) -> bool:

@@ -19,6 +19,7 @@ from mrc_testbed.topos.names import host_name
 GOOD = "GOOD"
 SKIP = "SKIP"
 ASSUMED_BAD = "ASSUMED_BAD"
+DENIED = "DENIED"
 _KNOWN = re.compile(
     rb'\{"host":"([^"\\]+)","event":"(?:ev_state","t_ns":(\d{1,18}),("peer":"[^"\\]+","plane":\d{1,9},"uplink":\d{1,9}),'
     rb'"from":"(?:GOOD","to":"(?=SKIP")|SKIP","to":"(?=GOOD"))([SG])|'

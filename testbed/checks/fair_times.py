@@ -15,19 +15,19 @@ from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.flows import LEAST_PACKETS, Grain, flow_epochs, refuse_few_in_flight
 from mrc_testbed.testbed.checks.goodput_series import IN_A_ROW
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
 from mrc_testbed.testbed.checks.windows import (
-    AROUND_FAULTS,
-    Interval,
+    DURING,
     KnownBetween,
     NoData,
     NoPart,
     in_words,
     nothing,
     outages,
-    window_intervals,
+    window_times,
 )
 from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.workloads.fairness import max_min_shares
@@ -76,7 +76,7 @@ def _watched(record: RunRecord, window: Window, names: frozenset[str]) -> Iterat
     if window.span is Span.RUN:
         yield from ((epoch, Interval(epoch.begin_ns, epoch.end_ns)) for epoch in going)
         return
-    for span in _of_faults(record, window) if window.span in AROUND_FAULTS else window_intervals(record, window):
+    for span in _of_faults(record, window) if window.span in DURING else window_times(record, window):
         for epoch in going:
             if epoch.begin_ns <= span.begin < epoch.end_ns:
                 yield epoch, Interval(span.begin, min(span.end, epoch.end_ns))

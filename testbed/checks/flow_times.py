@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import flows_in
 from mrc_testbed.testbed.checks.statistics import statistic
-from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, stretches
+from mrc_testbed.testbed.checks.windows import NoData, in_words, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Window
 
 MOST_BINS, LEAST_FLOWS = 10, 10

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
-from mrc_testbed.testbed.checks.windows import Interval, NoData, NoPart, in_words, merged, stretches
+from mrc_testbed.testbed.checks.windows import NoData, NoPart, in_words, stretches
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares, pair_of
 from mrc_testbed.testbed.workloads.flows import Flow
@@ -127,7 +128,7 @@ def flows_goodput(record: RunRecord, window: Window) -> float:
     """Bytes of all flows over the time in which any of them was steady, in bytes per second."""
     total = sum(figures.bytes for figures in steady_figures(record, window).values())
     times = {time for _, _, time, _ in steady_rows(record, window)}
-    return total * 1e9 / sum(part.end - part.begin for part in merged(times))
+    return total * 1e9 / TimeSet(times).length_ns
 
 
 def flow_bytes_wrong(record: RunRecord, window: Window) -> float:

@@ -14,12 +14,12 @@ from math import inf
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.endings import unended_flows, unfinished_ranks
 from mrc_testbed.testbed.checks.flows import LEAST_PACKETS, Grain, steady_rows
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import about_flows, flows_in, scope_of
 from mrc_testbed.testbed.checks.steps import steps_in, steps_of
 from mrc_testbed.testbed.checks.windows import (
-    Interval,
     KnownBetween,
     NoData,
     Outage,
@@ -27,7 +27,7 @@ from mrc_testbed.testbed.checks.windows import (
     nothing,
     outages,
     stretches,
-    window_intervals,
+    window_times,
     workload_ns,
 )
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
@@ -94,8 +94,7 @@ def times_back(record: RunRecord, window: Window) -> Sequence[float]:
 def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
     """In which time goodput is followed, and until when a fall counts."""
     if window.span is Span.AFTER:
-        (part,) = window_intervals(record, window)
-        return [(part, part.end)]
+        return [(part, part.end) for part in window_times(record, window)]
     found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
     after = aftermath_ns(record)
     watched = []

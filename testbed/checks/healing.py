@@ -21,11 +21,12 @@ from mrc_testbed.testbed.checks.goodput_series import (
     undisturbed,
     worst_return,
 )
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from mrc_testbed.testbed.checks.routes import NOT_HEALED, route_back
 from mrc_testbed.testbed.checks.scope import about_flows
-from mrc_testbed.testbed.checks.windows import Interval, KnownBetween, NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, Outage, aftermath_ns, outages
 from mrc_testbed.testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"

@@ -11,9 +11,10 @@ from statistics import fmean
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.flows import LEAST_PACKETS
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
-from mrc_testbed.testbed.checks.windows import Interval, in_words, nothing, stretches, workload_ns
+from mrc_testbed.testbed.checks.windows import in_words, nothing, stretches, workload_ns
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.testbed.rundir.packed import read_rows
 from mrc_testbed.testbed.rundir.tables import SAMPLES

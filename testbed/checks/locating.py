@@ -16,7 +16,7 @@ from statistics import fmean
 from mrc_testbed.testbed.checks.answers import Answer, AnswerState, Incident
 from mrc_testbed.testbed.checks.broken import BrokenSpan
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
-from mrc_testbed.testbed.checks.windows import Interval, merged
+from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.mapper.suspects import Direction, Suspect
 
 _S = 1e9
@@ -157,19 +157,20 @@ class _Scoring:
     def run(self) -> LocatingScore:
         """The whole score."""
         found = {span.key: self._found(span) for span in self._spans}
-        broken = merged(Interval(span.begin_ns, min(span.end_ns, self._during.end)) for span in self._spans)
-        excused = merged(Interval(span.begin_ns, span.end_ns + self._grace_ns) for span in self._spans)
-        told = merged(Interval(a, b) for a, b, answer in self._held if answer.state is AnswerState.INCIDENT)
-        clean_ns = self._during.end - self._during.begin - _overlap([self._during], excused)
-        false = [one for one in told if not any(each.holds(one.begin) for each in excused)]
+        broken = TimeSet(Interval(span.begin_ns, min(span.end_ns, self._during.end)) for span in self._spans)
+        excused = TimeSet(Interval(span.begin_ns, span.end_ns + self._grace_ns) for span in self._spans)
+        told = TimeSet(Interval(a, b) for a, b, answer in self._held if answer.state is AnswerState.INCIDENT)
+        during = TimeSet([self._during])
+        clean_ns = during.length_ns - (during & excused).length_ns
+        false = [one for one in told if not excused.holds(one.begin)]
         return LocatingScore(
             tuple(found[span.key] for span in self._spans if span.asked),
             tuple(found[span.key] for span in self._spans if not span.asked),
             tuple(self._accusations()),
-            broken_ns=_overlap([self._during], broken),
-            told_ns=_overlap(told, broken),
+            broken_ns=(during & broken).length_ns,
+            told_ns=(told & broken).length_ns,
             clean_ns=clean_ns,
-            quiet_ns=clean_ns - (_overlap(told, [self._during]) - _overlap(told, excused)),
+            quiet_ns=clean_ns - ((told & during).length_ns - (told & excused).length_ns),
             alarms=len(false),
         )
 
@@ -253,9 +254,3 @@ class _Scoring:
 def _one_way(like: Iterable[Suspect], span: BrokenSpan) -> set[str]:
     """Links of what loses packets one way, as far as they are among these in that direction."""
     return {one.name for one in like if one.direction and one.direction == span.direction} & span.links
-
-
-def _overlap(parts: Iterable[Interval], others: Sequence[Interval]) -> float:
-    """The time that lies in both."""
-    pairs = ((one, other) for one in parts for other in others)
-    return sum(max(0.0, min(one.end, other.end) - max(one.begin, other.begin)) for one, other in pairs)

@@ -18,13 +18,14 @@ from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, co
 from mrc_testbed.testbed.checks.counting import counted, final_counters
 from mrc_testbed.testbed.checks.events import EvChange
 from mrc_testbed.testbed.checks.flows import flow_bytes_wrong, flows_goodput
+from mrc_testbed.testbed.checks.intervals import TimeSet
 from mrc_testbed.testbed.checks.programs import printed_values
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from mrc_testbed.testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
-from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, merged, moments
+from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, moments
 from mrc_testbed.testbed.expect import Figure, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.scenario.model.offered import PluginStuck
@@ -110,7 +111,7 @@ def goodput(record: RunRecord, window: Window) -> float:
 
 
 def _rate(steps: Sequence[JobStep]) -> float:
-    duration = sum(part.end - part.begin for part in merged(step.interval for step in steps))
+    duration = TimeSet(step.interval for step in steps).length_ns
     if duration <= 0:
         raise NoData("the steps took no time")
     return sum(step.bytes for step in steps) * 1e9 / duration
@@ -170,13 +171,13 @@ def qp_errors(record: RunRecord, window: Window) -> float:
 
 @computes("evs_retired")
 def evs_retired(record: RunRecord, window: Window) -> float:
-    """Times an EV in use became ASSUMED_BAD."""
+    """TimeSet an EV in use became ASSUMED_BAD."""
     return _ev_changes(record, window, lambda change: change.retired)
 
 
 @computes("evs_restored")
 def evs_restored(record: RunRecord, window: Window) -> float:
-    """Times an EV left ASSUMED_BAD for use."""
+    """TimeSet an EV left ASSUMED_BAD for use."""
     return _ev_changes(record, window, lambda change: change.restored)
 
 
@@ -206,7 +207,7 @@ def marks(record: RunRecord, window: Window) -> float:
 
 @computes("pauses")
 def pauses(record: RunRecord, window: Window) -> float:
-    """Times that ports were paused; none where no port can be."""
+    """TimeSet that ports were paused; none where no port can be."""
     return sum(one.pauses for one in record.paused_ports)
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.counting import final_counters
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.events import Stall
+from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
+from mrc_testbed.testbed.checks.left_behind import all_stalls, stall_span
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.scope import belongs, hosts_of
-from mrc_testbed.testbed.checks.windows import (
-    AROUND_FAULTS,
-    Interval,
-    NoData,
-    NoPart,
-    stretches,
-    window_intervals,
-    workload_ns,
-)
+from mrc_testbed.testbed.checks.windows import NoData, NoPart, stretches, window_times, workload_ns
 from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+
+WHOLE_STALLS = (Span.RUN, Span.CLEAN, Span.FAULT, Span.FAULTS)
+"""Windows in which a stall counts whole or not at all."""
 
 
 @computes("stall")
@@ -44,16 +41,11 @@ def longest_stalls(record: RunRecord, window: Window) -> Sequence[float]:
 
 
 def _length_in(record: RunRecord, window: Window) -> Callable[[Interval], float]:
-    if window.span is Span.RUN or window.span in AROUND_FAULTS:
+    times = window_times(record, window)
+    if window.span in WHOLE_STALLS:
         inside = stretches(record, window)
         return lambda stall: stall.end - stall.begin if inside(stall) else 0.0
-    parts = window_intervals(record, window)
-    return lambda stall: max(max(0.0, min(stall.end, part.end) - max(stall.begin, part.begin)) for part in parts)
-
-
-def stall_span(record: RunRecord, stall: Stall) -> Interval:
-    """Its time; one that never ended lasts until the job does."""
-    return Interval(stall.begin_ns, max(stall.begin_ns, record.end_ns if stall.end_ns is None else stall.end_ns))
+    return lambda stall: max((part.end - part.begin for part in times & TimeSet([stall])), default=0.0)
 
 
 @derived
@@ -63,22 +55,11 @@ def _senders(record: RunRecord) -> list[tuple[str, str, str]]:
     return [(host, qp.peer, name) for host, name, qp in rows if qp.sent]
 
 
-@derived
 def stalls(record: RunRecord) -> list[Stall]:
     """All stalls in order of time, those that never ended too. Raises NoData if nobody watched for them."""
     if not record.stalls and all(shot.stalled is None for shot in record.snapshots.last().values()):
         raise NoData("the endpoints did not watch for stalls")
-    return sorted((*record.stalls, *_unended(record)), key=lambda stall: stall.begin_ns)
-
-
-def _unended(record: RunRecord) -> Iterator[Stall]:
-    """Stalls that the last snapshot of a host has, and that were not reported as over later."""
-    known = {(stall.host, stall.qp, stall.begin_ns) for stall in record.stalls}
-    for host, shot in record.snapshots.last().items():
-        for qp, begin_ns in (shot.stalled or {}).items():
-            if (host, qp, begin_ns) not in known:
-                peer = record.qps.get(host, {}).get(qp)
-                yield Stall(host, peer.peer if peer else "", qp, begin_ns, None)
+    return all_stalls(record)
 
 
 @computes("job_died")

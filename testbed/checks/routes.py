@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from mrc_testbed.testbed.checks.amounts import MeasuredDuration
 from mrc_testbed.testbed.checks.computation import computes
-from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.left_behind import missing_routes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
 from mrc_testbed.testbed.expect import Window
@@ -51,30 +51,9 @@ def _needed(record: RunRecord, outage: Outage) -> float:
     if outage.healed_ns is None:
         raise NoData(NOT_HEALED)
     next_ns = min((one.invoked_ns for one in outages(record) if one.invoked_ns > outage.healed_ns), default=inf)
-    ends = [end for begin, end in _gaps(record) if begin < next_ns and end > outage.invoked_ns]
+    ends = [end for begin, end in missing_routes(record) if begin < next_ns and end > outage.invoked_ns]
     if not ends:
         return 0.0
     if ends[-1] > next_ns or ends[-1] == inf:
         raise NoData("some routes were still missing when the next fault began or the run ended")
     return max(0.0, ends[-1] - outage.healed_ns)
-
-
-@derived
-def _gaps(record: RunRecord) -> list[tuple[float, float]]:
-    """The times in which a T0 lacked next hops."""
-    return list(_incomplete(record))
-
-
-def _incomplete(record: RunRecord) -> Iterator[tuple[float, float]]:
-    lacking: set[str] = set()
-    began = 0.0
-    for row in record.routes:
-        before = bool(lacking)
-        # Where detours are learned, a T0 may have more of them than it had next hops before.
-        (lacking.add if row.next_hops != row.of else lacking.discard)(row.node)
-        if lacking and not before:
-            began = float(row.t_ns)
-        elif before and not lacking:
-            yield began, float(row.t_ns)
-    if lacking:
-        yield began, inf

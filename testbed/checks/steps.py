@@ -8,9 +8,10 @@ from itertools import count
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import belongs
-from mrc_testbed.testbed.checks.windows import Interval, NoData, in_words, nothing, stretches
+from mrc_testbed.testbed.checks.windows import NoData, in_words, nothing, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Span, Window
 from mrc_testbed.testbed.rundir.tables import Completion
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob

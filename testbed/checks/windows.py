@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.intervals import EVER, Interval, TimeSet, between
+from mrc_testbed.testbed.checks.left_behind import left_behind
 from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
 from mrc_testbed.testbed.expect import Length, Moment, Span, Window
 from mrc_testbed.testbed.scenario import FaultParameters, Occurrence
@@ -18,9 +19,8 @@ AFTERMATH_RTTS = 10
 """A fault's window ends this many base RTTs after the heal: until then its lost packets are still being noticed."""
 
 
-AROUND_FAULTS = (Span.FAULT, Span.FAULTS, Span.CLEAN)
-"""Windows that contain (or exclude) everything that overlaps a fault; all other windows contain what lies wholly
-inside."""
+DURING = (Span.FAULT, Span.FAULTS)
+"""Windows that contain everything that overlaps them; all others contain what lies wholly inside."""
 
 
 class NoData(Exception):
@@ -42,17 +42,6 @@ class KnownBetween(NoData):
     def __init__(self, reason: str, least: Sequence[float], most: Sequence[float]) -> None:
         super().__init__(reason)
         self.least, self.most = least, most
-
-
-class Interval(NamedTuple):
-    """A time span, both ends included; `end` is infinite if a fault was never healed."""
-
-    begin: float
-    end: float
-
-    def holds(self, t_ns: float) -> bool:
-        """True for a moment inside."""
-        return self.begin <= t_ns <= self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +87,11 @@ class Outage:
 def outages(record: RunRecord) -> list[Outage]:
     """Every occurrence of every fault that was injected, in order of time."""
     planned = {occurrence.key: occurrence for occurrence in record.occurrences}
-    invoked: dict[tuple[str, int], int] = {}
-    healed = _healed(record.history)
+    invoked, healed = _invoked(record.history), _healed(record.history)
     found = []
     for line in record.history:
         key = (line.fault, line.number)
-        if line.op == "inject" and line.type == "invoke":
-            invoked.setdefault(key, line.t_ns)
-        elif line.op == "inject" and line.type == "ok":
+        if line.op == "inject" and line.type == "ok":
             occurrence = planned.get(key) or _from_history(line, record.scenario.fault_kinds[line.kind])
             found.append(Outage(occurrence, invoked.get(key, line.t_ns), line.t_ns, healed.get(key)))
     return found
@@ -118,6 +104,12 @@ def _from_history(line: HistoryLine, model: type[Traits]) -> Occurrence:
     return Occurrence(line.fault, line.number, model, targets, 0, 0, line.links, parameters=parameters)
 
 
+def _invoked(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
+    """When each was attempted first."""
+    lines = [line for line in history if line.op == "inject" and line.type == "invoke"]
+    return {(line.fault, line.number): line.t_ns for line in reversed(lines)}
+
+
 def _healed(history: Iterable[HistoryLine]) -> dict[tuple[str, int], int]:
     return {(line.fault, line.number): line.t_ns for line in history if line.op == "heal" and line.type == "ok"}
 
@@ -127,42 +119,24 @@ def aftermath_ns(record: RunRecord) -> int:
     return AFTERMATH_RTTS * (record.base_rtt_ns or record.scenario.shape().rtt_ns)
 
 
-def fault_intervals(record: RunRecord, fault: str = "") -> list[Interval]:
-    """When a fault (or any, without a name) was active, merged and in order. Raises NoData for a fault that was not
-    injected."""
-    if fault:
-        _occurrences(record, fault)
-    return _windows(record).get(fault, [])
-
-
 @derived
-def _windows(record: RunRecord) -> dict[str, list[Interval]]:
-    """Intervals by fault name; of all faults under the empty name."""
+def fault_windows(record: RunRecord) -> list[tuple[str, Interval]]:
+    """Name and time of each occurrence: from the first attempt to inject it until AFTERMATH_RTTS after its heal,
+    without end where one of the two failed."""
     after = aftermath_ns(record)
-    found: dict[str, list[Interval]] = {}
-    for outage in outages(record):
-        for name in ("", outage.fault):
-            found.setdefault(name, []).append(outage.window(after))
-    return {name: merged(intervals) for name, intervals in found.items()}
+    found = {outage.occurrence.key: outage.window(after) for outage in outages(record)}
+    for key, invoked_ns in _invoked(record.history).items():
+        found.setdefault(key, Interval(invoked_ns, inf))
+    return [(fault, time) for (fault, _), time in found.items()]
 
 
 @derived
 def fault_edges(record: RunRecord) -> list[float]:
     """When faults began, healed, and lost their last packets, in order."""
-    after = aftermath_ns(record)
-    found = [(*one.window(after), one.injected_ns, one.healed_ns) for one in outages(record)]
-    return sorted(edge for edges in found for edge in edges if edge is not None)
-
-
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same time as disjoint intervals."""
-    result: list[Interval] = []
-    for interval in sorted(intervals, key=lambda interval: interval.begin):
-        if result and interval.begin <= result[-1].end:
-            result[-1] = Interval(result[-1].begin, max(result[-1].end, interval.end))
-        else:
-            result.append(interval)
-    return result
+    found = [edge for _, time in fault_windows(record) for edge in time]
+    for one in outages(record):
+        found += (one.injected_ns, inf if one.healed_ns is None else one.healed_ns)
+    return sorted(found)
 
 
 def in_words(window: Window) -> str:
@@ -170,21 +144,82 @@ def in_words(window: Window) -> str:
     return " outside all faults" if window.span is Span.CLEAN else f" {window}".rstrip()
 
 
-def window_intervals(record: RunRecord, window: Window) -> list[Interval]:
-    """The time of a window other than the whole run; of `clean`, the excluded time.
+def window_times(record: RunRecord, window: Window) -> TimeSet:
+    """The moments of a window: its sentence of docs/scenario.md, less the windows of faults that it does not name where
+    it names one. TimeSet that are written are taken as they are.
 
-    Raises NoData where there is no such time: a fault that was not injected or healed, a workload that never began or
-    ended before the window did, no time without faults.
+    Raises NoData where there is none, with the reason: a fault that was not injected or healed, a workload that never
+    began or ended before the window did, another fault all the time.
     """
-    if window.span in (Span.FAULT, Span.FAULTS):
-        return fault_intervals(record, window.fault) or nothing("no fault was injected")
-    begin, end = workload_ns(record)
-    if window.span is Span.CLEAN:
-        faults = fault_intervals(record)
-        if any(fault.begin <= begin and fault.end >= end for fault in faults):
-            raise NoData("the whole workload lies in the windows of faults")
-        return faults
-    return [_bounds(record, window, Interval(begin, end))]
+    known = _known_windows(record)
+    if window not in known:
+        said, others = _SENTENCES[window.span](record, window), _others(record, window)
+        if not (found := said - TimeSet(others)):
+            why = " outside the windows of other faults" if said and others else ""
+            raise NoData(f"there was no time {window}{why}")
+        known[window] = found
+    return known[window]
+
+
+@derived
+def _known_windows(_record: RunRecord) -> dict[Window, TimeSet]:
+    """Those that were asked for."""
+    return {}
+
+
+def _others(record: RunRecord, window: Window) -> list[Interval]:
+    """TimeSet of the faults that a window does not name, where it names one."""
+    named = {moment.fault for moment in (window.begin, window.end) if moment and moment.fault}
+    return [time for fault, time in fault_windows(record) if named and fault not in named]
+
+
+def _during(record: RunRecord, window: Window) -> TimeSet:
+    if window.fault:
+        _occurrences(record, window.fault)
+    found = TimeSet(time for fault, time in fault_windows(record) if window.fault in ("", fault))
+    return found or nothing("no fault was injected")
+
+
+def _clean(record: RunRecord, _: Window) -> TimeSet:
+    workload, faults = Interval(*workload_ns(record)), TimeSet(time for _, time in fault_windows(record))
+    clean = ~faults - left_behind(record, faults, aftermath_ns(record))
+    if not clean.meets(workload):
+        left = " and what they left behind" if (~faults).meets(workload) else ""
+        raise NoData(f"the whole workload lies in the windows of faults{left}")
+    return clean
+
+
+def _from(record: RunRecord, window: Window) -> TimeSet:
+    workload, begin = Interval(*workload_ns(record)), _time_of(record, window.begin)
+    end = _later(record, begin, window.length) if window.length else _time_of(record, window.end)
+    if end > workload.end:
+        raise NoData(f"the workload ended {(end - workload.end) / 1e9:.3g} s before {window}")
+    if begin < workload.begin:
+        raise NoData(f"the workload began {(workload.begin - begin) / 1e9:.3g} s after {window}")
+    return between(begin, end)
+
+
+def _after(record: RunRecord, window: Window) -> TimeSet:
+    (_, end), begin = workload_ns(record), _time_of(record, window.begin)
+    healed = _time_of(record, window.begin and replace(window.begin, offset=Length()))
+    later = [time.begin for time in _others(record, window) if time.begin >= min(begin, healed)]
+    return between(begin, min([end, *later, _later(record, begin, window.length) if window.length else inf]))
+
+
+def _before(record: RunRecord, window: Window) -> TimeSet:
+    (start, _), end = workload_ns(record), _occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
+    return between(max([start, *(time.end for time in _others(record, window) if time.begin < end)]), end)
+
+
+_SENTENCES: Mapping[Span, Callable[[RunRecord, Window], TimeSet]] = {
+    Span.RUN: lambda *_: EVER,
+    Span.FAULT: _during,
+    Span.FAULTS: _during,
+    Span.CLEAN: _clean,
+    Span.TIMES: _from,
+    Span.AFTER: _after,
+    Span.BEFORE: _before,
+}
 
 
 def workload_ns(record: RunRecord) -> tuple[int, int]:
@@ -197,39 +232,6 @@ def workload_ns(record: RunRecord) -> tuple[int, int]:
 def nothing(reason: str) -> NoReturn:
     """Raises NoData inside an expression."""
     raise NoData(reason)
-
-
-def _bounds(record: RunRecord, window: Window, workload: Interval) -> Interval:
-    if window.span is Span.BEFORE:
-        found = _before(record, window, workload)
-    elif window.span is Span.AFTER:
-        found = _after(record, window, workload)
-    else:
-        begin = _time_of(record, window.begin)
-        found = Interval(begin, _later(record, begin, window.length) if window.length else _time_of(record, window.end))
-        if found.end > workload.end:
-            raise NoData(f"the workload ended {(found.end - workload.end) / 1e9:.3g} s before {window}")
-        if found.begin < workload.begin:
-            raise NoData(f"the workload began {(workload.begin - found.begin) / 1e9:.3g} s after {window}")
-    if found.end <= found.begin:
-        raise NoData(f"there was no time {window}")
-    return found
-
-
-def _before(record: RunRecord, window: Window, workload: Interval) -> Interval:
-    """From the end of the last fault window that was over by then."""
-    end = _occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
-    over = [found.end for outage in outages(record) if (found := outage.window(aftermath_ns(record))).end <= end]
-    return Interval(max([workload.begin, *over]), end)
-
-
-def _after(record: RunRecord, window: Window, workload: Interval) -> Interval:
-    """Until the next fault begins."""
-    begin = _time_of(record, window.begin)
-    ends = [outage.invoked_ns for outage in outages(record) if outage.invoked_ns > begin]
-    if window.length:
-        ends.append(round(_later(record, begin, window.length)))
-    return Interval(begin, min([workload.end, *ends]))
 
 
 def _time_of(record: RunRecord, moment: Moment | None) -> float:
@@ -255,35 +257,16 @@ def _occurrences(record: RunRecord, fault: str) -> list[Outage]:
 def _later(record: RunRecord, t_ns: float, length: Length) -> float:
     if length.rtts and not record.base_rtt_ns:
         raise NoData("the base RTT was not measured in warm-up")
-    return t_ns + length.in_ns(record.base_rtt_ns or 0)
+    return t_ns + round(length.in_ns(record.base_rtt_ns or 0))
 
 
 def stretches(record: RunRecord, window: Window) -> Callable[[Interval], bool]:
-    """A predicate: does this time span count for the window?
-
-    It counts if it overlaps a fault's window, even briefly; for `clean` if it overlaps none; for windows of times if it
-    lies wholly inside. Raises NoData as `window_intervals`.
-    """
-    if window.span is Span.RUN:
-        return lambda _: True
-    intervals = window_intervals(record, window)
-    if window.span not in AROUND_FAULTS:
-        return lambda part: any(within.begin <= part.begin and part.end <= within.end for within in intervals)
-    wanted = window.span is not Span.CLEAN
-    begins, ends = [part.begin for part in intervals], [part.end for part in intervals]
-
-    def overlaps(part: Interval) -> bool:
-        # They are ordered and disjoint: only the last one that begins in time can overlap it.
-        last = bisect_right(begins, part.end) - 1
-        return (last >= 0 and ends[last] >= part.begin) is wanted
-
-    return overlaps
+    """A predicate: does this time span count for the window? It counts if it overlaps a fault's window, even briefly;
+    for all other windows if it lies wholly inside. Raises NoData as `window_times`."""
+    times = window_times(record, window)
+    return times.meets if window.span in DURING else times.covers
 
 
-def moments(record: RunRecord, window: Window) -> Callable[[int], bool]:
-    """A predicate: does this moment belong to the window? Raises NoData as `window_intervals`."""
-    if window.span is Span.RUN:
-        return lambda t_ns: True
-    intervals = window_intervals(record, window)
-    wanted = window.span is not Span.CLEAN
-    return lambda t_ns: any(interval.holds(t_ns) for interval in intervals) is wanted
+def moments(record: RunRecord, window: Window) -> Callable[[float], bool]:
+    """A predicate: does this moment belong to the window? Raises NoData as `window_times`."""
+    return window_times(record, window).holds

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from mrc_testbed.hosts.common.stalls import least_stall_ns
 from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
-from mrc_testbed.testbed.checks.outage import death_words, stall_span, stalls
+from mrc_testbed.testbed.checks.left_behind import stall_span
+from mrc_testbed.testbed.checks.outage import death_words, stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
-from mrc_testbed.testbed.checks.windows import Interval, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.checks.windows import Outage, aftermath_ns, outages
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.words import part_words
@@ -277,11 +278,7 @@ def waited_for_the_heal(record: RunRecord, ns: float, fault: str = "") -> bool:
     after = aftermath_ns(record)
     spans = [span for span in (stall_span(record, stall) for stall in stalls(record)) if span.end - span.begin >= ns]
     return any(
-        ns >= AS_LONG * (one.healed_ns - one.injected_ns) and any(_overlap(one.window(after), span) for span in spans)
+        ns >= AS_LONG * (one.healed_ns - one.injected_ns) and any(one.window(after).meets(span) for span in spans)
         for one in outages(record)
         if one.healed_ns is not None and fault in ("", one.fault)
     )
-
-
-def _overlap(one: Interval, other: Interval) -> bool:
-    return one.begin <= other.end and other.begin <= one.end

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from mrc_testbed.hosts.mrc.timing import FLOOR_NS
 from mrc_testbed.testbed.checks.figure import evaluate_figure
-from mrc_testbed.testbed.checks.outage import stall_span, stalls
+from mrc_testbed.testbed.checks.left_behind import stall_span
+from mrc_testbed.testbed.checks.outage import stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.statistics import statistic
-from mrc_testbed.testbed.checks.windows import Interval, NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.checks.windows import NoData, Outage, aftermath_ns, outages
 from mrc_testbed.testbed.compare.groups import RunGroup, grouped
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.transports import AS_LONG
@@ -117,11 +118,7 @@ def _stalls_s(record: RunRecord, outage: Outage) -> list[float]:
         spans = [stall_span(record, stall) for stall in stalls(record)]
     except NoData:
         return []
-    return [(span.end - span.begin) / 1e9 for span in spans if _meet(span, window)]
-
-
-def _meet(one: Interval, other: Interval) -> bool:
-    return one.begin <= other.end and other.begin <= one.end
+    return [(span.end - span.begin) / 1e9 for span in spans if window.meets(span)]
 
 
 def _in_seconds(seen: Sequence[_Seen]) -> str:

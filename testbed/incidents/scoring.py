@@ -19,10 +19,10 @@ from mrc_testbed.testbed.checks.answers import Answer, AnswerState
 from mrc_testbed.testbed.checks.broken import BrokenSpan
 from mrc_testbed.testbed.checks.fabric_map import fabric_map
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore, score
 from mrc_testbed.testbed.checks.path_evidence import GRACE, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.windows import Interval
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.case import CaseFolder
 from mrc_testbed.testbed.mapper.suspects import SuspectTable

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mrc_testbed.testbed.checks.windows import NoData, fault_intervals
+from mrc_testbed.testbed.checks.windows import NoData, moments
+from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.lessons.cells import InCell, split_cell
 from mrc_testbed.testbed.lessons.evidence import CellRun, Evidence, NotKnown
 from mrc_testbed.testbed.lessons.expression import ExpressionTerm
@@ -178,10 +179,9 @@ class RetiredEv(Written):
         return "plane/uplink, such as 0/2"
 
 
-def _during(cell: CellRun, fault: str) -> Callable[[int], bool]:
+def _during(cell: CellRun, fault: str) -> Callable[[float], bool]:
     """Whether a moment is in the fault's window. Raises NotKnown."""
     try:
-        windows = fault_intervals(cell.record, fault)
+        return moments(cell.record, Window(Span.FAULT, fault))
     except NoData as reason:
         raise NotKnown(str(reason)) from None
-    return lambda t_ns: any(window.holds(t_ns) for window in windows)

@@ -15,10 +15,11 @@ from rich.console import Console
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.goodput_series import GoodputPoint, returned
 from mrc_testbed.testbed.checks.healing import recovery_document
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.result import CheckResult, Status
-from mrc_testbed.testbed.checks.windows import Interval, NoData
+from mrc_testbed.testbed.checks.windows import NoData
 from tests.unit.checks.test_flows import FlowFolder
 from tests.unit.checks.test_folder import HOSTS, RunFolder, at, ev, fault
 

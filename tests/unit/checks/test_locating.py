@@ -12,10 +12,10 @@ from mrc_testbed.testbed.checks.answers import Answer, AnswerState, Incident
 from mrc_testbed.testbed.checks.broken import BrokenSpan
 from mrc_testbed.testbed.checks.fabric_map import packets_to_show
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
+from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.locating import LocatingScore, score
 from mrc_testbed.testbed.checks.route_times import RouteTimes
 from mrc_testbed.testbed.checks.spans_met import SpansMet
-from mrc_testbed.testbed.checks.windows import Interval
 from mrc_testbed.testbed.mapper.evidence import Observation
 from mrc_testbed.testbed.mapper.suspects import Direction, Elements, SuspectTable
 from tests.mapping.simulation import Probed, plan_of

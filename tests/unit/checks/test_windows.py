@@ -16,7 +16,7 @@ from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.result import CheckResult, Status
-from mrc_testbed.testbed.checks.windows import Interval, NoData, outages, window_intervals
+from mrc_testbed.testbed.checks.windows import NoData, outages, window_times
 from mrc_testbed.testbed.expect import Length, Moment, Span, Window, parse_expectation, parse_figure
 from tests.unit.checks.test_flows import LINE, FlowFolder
 from tests.unit.checks.test_folder import HOSTS, LINK, RTT_NS, RunFolder, at, ev, fault, snapshot
@@ -33,8 +33,14 @@ def window(words: str) -> Window:
 
 def bounds(folder: RunFolder, path: Path, words: str) -> tuple[float, float]:
     """In seconds after the start."""
-    (found,) = window_intervals(load_record(folder.write(path)), window(words))
+    (found,) = window_times(load_record(folder.write(path)), window(words))
     return (found.begin - at(0)) / 1e9, (found.end - at(0)) / 1e9
+
+
+def parts(folder: RunFolder, path: Path, words: str) -> list[float]:
+    """Begins and ends of all parts, in seconds after the start."""
+    found = window_times(load_record(folder.write(path)), window(words))
+    return [(edge - at(0)) / 1e9 for part in found for edge in part]
 
 
 def lacking(folder: RunFolder, path: Path, line: str) -> str:
@@ -80,14 +86,25 @@ def test_neighbouring_faults_end_what_is_before_and_after(folder: RunFolder, tmp
     )
     assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((4.502, 6))
     assert bounds(folder, tmp_path, "after cut heals for 1s") == pytest.approx((4.502, 5.502))
-    assert bounds(folder, tmp_path, "after cut heals + 2s") == pytest.approx((6.502, 8.3)), "it began before"
-    assert bounds(folder, tmp_path, "from cut heals for 3s") == pytest.approx((4.502, 7.502)), "times are times"
+    assert lacking(folder, tmp_path, "qp_errors == 0 after cut heals + 2s") == "there was no time after cut heals + 2 s"
+    assert parts(folder, tmp_path, "from cut heals for 3s") == pytest.approx([4.502, 6, 6.75, 7.502])
+    assert parts(folder, tmp_path, "from 0s to 8s") == pytest.approx([0, 8]), "it names no fault"
 
 
-def test_a_fault_that_is_always_on_is_no_neighbour(folder: RunFolder, tmp_path: Path) -> None:
-    add_fault(folder, "slow", 0.5, 8)
-    assert bounds(folder, tmp_path, "before cut") == pytest.approx((0, 3.5))
-    assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((4.502, 8.3))
+def test_a_fault_that_goes_on_is_in_no_window_of_another(folder: RunFolder, tmp_path: Path) -> None:
+    add_fault(folder, "slow", 0.5, 5)
+    add_fault(folder, "early", 0.1, 0.2)
+    line = "there was no time {}"
+    assert lacking(folder, tmp_path, "qp_errors == 0 before cut") == line.format("before cut")
+    assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((5.25, 8.3))
+    assert bounds(folder, tmp_path, "after cut heals for 2s") == pytest.approx((5.25, 6.502))
+    why = "there was no time from cut to cut + 1 s outside the windows of other faults"
+    assert lacking(folder, tmp_path, "qp_errors == 0 from cut to cut + 1s") == why
+
+
+def test_a_fault_whose_injection_failed_is_on_until_the_end(folder: RunFolder, tmp_path: Path) -> None:
+    folder.history[-2:-2] = [fault("inject", kind, 6, fault="odd", number=0) for kind in ("invoke", "fail")]
+    assert bounds(folder, tmp_path, "after cut heals") == pytest.approx((4.502, 6))
 
 
 def test_of_several_occurrences_the_first_injection_and_the_last_heal_count(folder: RunFolder, tmp_path: Path) -> None:
@@ -174,7 +191,7 @@ def test_windows_in_rtt_need_a_measured_rtt(folder: RunFolder, tmp_path: Path) -
 
 def test_a_window_that_lacks_an_end_is_a_mistake_of_the_program(folder: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs a begin and an end"):
-        window_intervals(load_record(folder.write(tmp_path)), Window(Span.TIMES, begin=Moment(offset=Length(1))))
+        window_times(load_record(folder.write(tmp_path)), Window(Span.TIMES, begin=Moment(offset=Length(1))))
 
 
 def figure(folder: RunFolder, path: Path, words: str) -> float:
@@ -326,7 +343,6 @@ def test_a_flow_that_delivers_wrong_bytes_is_named(tmp_path: Path) -> None:
 def test_the_rates_of_the_fixture() -> None:
     assert pytest.approx(6_040_000, rel=1e-2) == LINE
     assert len(HOSTS) == 4
-    assert Interval(1, 2).holds(2)
     assert issubclass(NoData, Exception)
 
 
