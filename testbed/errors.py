@@ -95,6 +95,10 @@ class WorkloadError(TestbedError):
     """The workload failed: a QP broke, or a rank missed the time limit. This is a result."""
 
 
+class UnwrittenLimitError(WorkloadError):
+    """A rank missed a time limit that nobody wrote. It followed from an estimate, so it is no result."""
+
+
 _FULL_DISK = "the disk is full"
 _NO_MEMORY = "memory ran out; give the machine more, or raise the limit (ulimit -v)"
 _LACKING = {

@@ -24,15 +24,15 @@ def plan_as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _shape(shape: Shape) -> dict[str, Any]:
-    """Without `speed` and `cut_bytes` where they are the usual ones, and with the numbers of two tiers beside the
-    others: folders of runs stay as they always were."""
+    """Without `speed` and `cut_bytes` where they are the usual ones and what only estimates need, and with the numbers
+    of two tiers beside the others: folders of runs stay as they always were."""
     found = asdict(shape)
     family = _without_usual(found.pop("family"))
     if isinstance(shape.family, Clos2):
         found = {"planes": found.pop("planes"), **family, **found}
     else:
         found["family"] = {shape.family.word: family}
-    usual = {key for key, value in (("speed", 1), ("cut_bytes", 0)) if found[key] == value}
+    usual = {key for key, value in (("speed", 1), ("cut_bytes", 0)) if found[key] == value} | {"open_messages"}
     return {key: value for key, value in found.items() if key not in usual}
 
 

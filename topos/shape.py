@@ -52,6 +52,8 @@ class Shape:
     """How many times faster all of it is than what the least times of software are made for."""
     cut_bytes: int = 0
     """Endpoints cut each message evenly over the ports, in parts of a multiple of this; 0: they do not."""
+    open_messages: int = 0
+    """Messages of a QP that may be under way at once (`max_wimm`); 0: all that are queued."""
 
     def __post_init__(self) -> None:
         within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")

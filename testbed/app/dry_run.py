@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.app.pack import expected_s
+from mrc_testbed.testbed.app.pack import OVERHEAD_S
 from mrc_testbed.testbed.calibration import machine_capacity
 from mrc_testbed.testbed.cpus import usable_cpus
 from mrc_testbed.testbed.pcap.budget import most_written
@@ -15,6 +15,7 @@ from mrc_testbed.testbed.runner.program_spec import program_specs
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.wall_time import wall_time
 from mrc_testbed.topos.cost import cpus
 
 _DAEMON_MIB, _COMMAND_MIB = 27, 143
@@ -32,7 +33,7 @@ def dry_run(case: Case, out: Path) -> dict[str, Any]:
         "file": str(case.file),
         "seed": scenario.seed,
         "world": scenario.world.value,
-        "seconds": round(expected_s([case]), 1),
+        "seconds": _seconds(scenario),
         "hosts": scenario.shape().hosts,
         "switches": scenario.shape().switches,
         **(_on_kernel(scenario, out) if on_kernel else {}),
@@ -40,6 +41,13 @@ def dry_run(case: Case, out: Path) -> dict[str, Any]:
         "captures": {one.link: most_written(one, scenario.shape()) for one in scenario.captures},
         "faults": [_fault(one) for one in sorted(scenario.as_written.occurrences, key=lambda one: one.begin_ns)],
     }
+
+
+def _seconds(scenario: Scenario) -> list[float]:
+    """Of wall time: at least, and at most."""
+    if scenario.world is WorldKind.KERNEL:
+        return [round(scenario.expected_ns / 1e9 + OVERHEAD_S, 1)] * 2
+    return [round(each, 1) for each in wall_time(scenario)]
 
 
 def _on_kernel(scenario: Scenario, out: Path) -> dict[str, Any]:

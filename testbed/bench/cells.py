@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
@@ -12,23 +12,18 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from mrc_testbed.hosts import compiled
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
 from mrc_testbed.testbed.bench.catalogue import BenchSize, BenchTest
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.model.arrival_load import PACKET_NS
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.variants import shipped_sets, variant_set
+from mrc_testbed.testbed.scenario.model.wall_time import wall_time
 from mrc_testbed.testbed.transports.registry import named
-from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares
-from mrc_testbed.topos.shape import Shape
 
 CELL_S = 1.5
-"""CPU time of a cell beside its packets: its process, warm-up, verdict and figures."""
-_SLOWER = 2
-"""How much longer a packet takes without machine code."""
+"""What a cell on the kernel takes beside its scenario: its process, warm-up, verdict and figures."""
 
 
 @cache
@@ -113,31 +108,10 @@ def cases_of(test: BenchTest, folder: Path) -> list[Case]:
 
 
 def cpu_s(scenario: Scenario) -> float:
-    """CPU seconds of a run in virtual time, roughly; on the kernel it takes the time of its scenario."""
+    """CPU seconds of a run in virtual time, at most; on the kernel it takes the time of its scenario."""
     if scenario.world is WorldKind.KERNEL:
         return scenario.expected_ns / 1e9 + CELL_S
-    packet_s = PACKET_NS / 1e9 * (1 if compiled.in_use() == "compiled" else _SLOWER)
-    return CELL_S + packet_s * sum(_packets(scenario))
-
-
-def _packets(scenario: Scenario) -> Iterator[float]:
-    """Of data, of each job and all flows; in the time of a flow at its fair share among all of them."""
-    shape = scenario.shape()
-    for job in scenario.jobs:
-        steps = job.steps(shape)
-        busy_ns = sum(part.busy_ns for part in steps.clean_parts(shape))
-        yield steps.total_steps * len(steps.hosts) * busy_ns / 1e9 * shape.planes * shape.port_pps
-    yield _of_flows(scenario, shape)
-
-
-def _of_flows(scenario: Scenario, shape: Shape) -> float:
-    flows = [flow for flow in (scenario.job.flows.flows if scenario.job.flows else ()) if flow.greedy]
-    shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows}) if flows else {}
-    found = 0.0
-    for flow in flows:
-        count = flow.total_bytes or shares.get(flow.name, line_rate(shape)) * (flow.for_ns or 0) / 1e9
-        found += count / shape.payload_bytes
-    return found
+    return wall_time(scenario).most_s
 
 
 def beyond_budget(taking_s: Mapping[str, float], budget_s: float) -> list[str]:

@@ -118,7 +118,8 @@ def plan(
     asked |= {"matrix": list(matrix or ()), "variants": variants, "against": against, "cases": cases_}
     folder = plan_sweep(cases, out, {**asked, "repeat": repeat, "vary_seed": vary_seed})
     on_kernel = [case for case, cell in zip(cases, folder.cells, strict=True) if cell.on_kernel]
-    about = f", about {rough(expected_s(on_kernel))} on one kernel" if on_kernel else ", in virtual time"
+    where = "on one kernel" if on_kernel else "of a core at most, in virtual time"
+    about = f", about {rough(expected_s(on_kernel or cases))} {where}"
     say(f"{out}: {len(cases)} cells{about}; next: mrc-testbed sweep run {out}")
 
 

@@ -67,6 +67,7 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     from mrc_testbed.testbed.scenario import in_brackets
     from mrc_testbed.testbed.scenario.model.scale import speed_words
     from mrc_testbed.testbed.scenario.model.transports import WorldKind
+    from mrc_testbed.testbed.scenario.model.wall_time import wall_time
 
     first = cells[0].scenario
     takes = sum(cell.scenario.as_written.estimate_ns for cell in cells) / 1e9
@@ -77,9 +78,9 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
     on_kernel = [cell.scenario for cell in cells if cell.scenario.world is WorldKind.KERNEL]
     needs = any(scenario.needs_port_program for scenario in on_kernel)
     program = "; needs the port program, see `mrc-testbed doctor`" if needs else ""
-    virtual = len(cells) - len(on_kernel)
-    which = f", {virtual} of them" if on_kernel else ""
-    where = f"{which} in virtual time" if virtual else ""
+    virtual = [cell.scenario for cell in cells if cell.scenario.world is WorldKind.VIRTUAL]
+    which = f", {len(virtual)} of them" if on_kernel else ""
+    where = f"{which} in virtual time, {wall_time(*virtual)} here" if virtual else ""
     say(f"{path}: ok: {first.name}, {several}takes {about} {takes:.0f} s{written}{where}{speed}{program}")
     for line in dict.fromkeys(line for cell in cells for line in plugin_lines(cell.scenario.offered)):
         say(f"  {line}")
@@ -93,9 +94,8 @@ def _tell(path: Path, cells: Sequence[Cell]) -> None:
 def _arriving(scenario: Scenario) -> Iterator[str]:
     """What flows that begin over time will ask for."""
     from mrc_testbed.testbed.scenario.model.arrival_load import arrival_words
-    from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
-    if words := arrival_words(scenario, scenario.world is WorldKind.VIRTUAL):
+    if words := arrival_words(scenario):
         yield words
 
 

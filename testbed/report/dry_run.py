@@ -14,7 +14,9 @@ _INDENT = 12
 def dry_run_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Of one run (`mrc_testbed.testbed.app.dry_run`): a heading, and a line for each kind of change."""
     where = "on this kernel, in namespaces of its own" if document["world"] == "kernel" else "in virtual time"
-    yield f"{document['name']}, seed {document['seed']}: {where}, about {document['seconds']:.0f} s; nothing was done"
+    least_s, most_s = document["seconds"]
+    takes = f"about {most_s:.0f} s" if least_s == most_s else f"{least_s:g} to {most_s:g} s"
+    yield f"{document['name']}, seed {document['seed']}: {where}, {takes}; nothing was done"
     for name, text in (*_of_world(document), *_writes(document), *_faults(document["faults"])):
         yield f"  {name:<{_INDENT}}{text}"
 

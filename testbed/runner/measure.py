@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mrc_testbed.testbed.errors import WorkloadError
+from mrc_testbed.testbed.errors import UnwrittenLimitError, WorkloadError
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import Action, FaultStep, fault_schedule, heal, inject
 from mrc_testbed.testbed.rundir.asked import packets_asked
@@ -34,6 +34,7 @@ from mrc_testbed.testbed.runner.watch import watch_for
 from mrc_testbed.testbed.runner.world import MachineFigures
 from mrc_testbed.testbed.scenario import Effect, Occurrence, Scenario
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
+from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.testbed.switching.interface import FabricLike
 from mrc_testbed.topos.shape import WIRE_BYTES
 
@@ -45,6 +46,8 @@ _LOOK_NS = 1_000_000_000
 _AGAIN_NS = 1_000_000
 _AFTER_QP_ERROR_NS = 1_000_000_000
 """A dead QP stops the ring; the other ends report it within this time."""
+_LONGER = 5
+"""What is tried in place of a time limit that was too short."""
 _QUIET_RTTS = 3
 _MIN_QUIET_NS = 100_000_000
 """How long no port may count anything after everything has arrived: half an RTT and a turn of each daemon."""
@@ -164,7 +167,7 @@ class Measurement:
         if self._qp_error and not self._all_done():
             raise WorkloadError(self._qp_error)
         if not finished:
-            raise WorkloadError(self._stuck())
+            raise self._over_limit()
         self._recorder.history("ok", op="workload")
 
     def _is_over(self) -> bool:
@@ -175,6 +178,12 @@ class Measurement:
 
     def _all_done(self) -> bool:
         return len(self._done) == len(self._hosts) and (self.programs is None or self.programs.over)
+
+    def _over_limit(self) -> WorkloadError:
+        if self._scenario.given_time_limit_ns:
+            return WorkloadError(self._stuck())
+        longer = format_duration(round(_LONGER * self._scenario.time_limit_ns))
+        return UnwrittenLimitError(f"{self._stuck()}; nobody wrote that limit: write one, `time_limit: {longer}`")
 
     def _stuck(self) -> str:
         limit_s = self._scenario.time_limit_ns / 1e9

@@ -12,7 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.errors import ExitCode, MachineLateError, RunError, TestbedError, WorkloadError, lack_of
+from mrc_testbed.testbed.errors import (
+    ExitCode,
+    MachineLateError,
+    RunError,
+    TestbedError,
+    UnwrittenLimitError,
+    WorkloadError,
+    lack_of,
+)
 from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import touched_nodes
 from mrc_testbed.testbed.faults.target_system import TargetSystem
@@ -325,6 +333,9 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     except KeyboardInterrupt as stop:
         _record(recorder, "interrupt", f"interrupted by {str(stop) or 'SIGINT'}")
         return ExitCode.INTERRUPTED
+    except UnwrittenLimitError as error:
+        _record(recorder, "interrupt", str(error))
+        return error.exit_code
     except WorkloadError as error:
         _record(recorder, "workload", str(error))
         return error.exit_code

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part, part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns, earliest_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation
 from mrc_testbed.topos.shape import Shape
 
@@ -67,7 +67,7 @@ class AllToAll(Collective):
 
     def clean_ns(self, shape: Shape) -> int:
         """All chunks in sequence, and the last acknowledgement."""
-        return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
+        return self.transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """All that the last member to begin sends; its last packet may go to the nearest one."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from mrc_testbed.testbed.workloads.estimate import earliest_ns, links_between, wire_ns
+from mrc_testbed.testbed.workloads.estimate import earliest_ns, links_between, transfer_ns, wire_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation, QpSpec
 from mrc_testbed.topos.shape import Shape
 
@@ -151,7 +151,7 @@ class Collective(ABC):
 
     def busy_ns(self, shape: Shape) -> float:
         """How long a member's ports are busy in a step."""
-        return wire_ns(shape, self.sent_bytes)
+        return self.wire_ns(shape, self.sent_bytes)
 
     def traffic(self) -> Iterator[tuple[int, int, float]]:
         """Sender, receiver and bytes of each sending pair in a step, by host number: a member is taken to send as much
@@ -172,6 +172,20 @@ class Collective(ABC):
             src, dst = (self.group.hosts[member % self.group.size] for member in hop)
             for lane in range(self.terms.qps):
                 yield QpSpec(self._qp(hop, lane), src, dst, self.region_bytes)
+
+    # For those who write `clean_ns`: a chunk is cut into messages on each QP.
+
+    def transfer_ns(self, shape: Shape, size_bytes: int) -> int:
+        """From the first write of a chunk to its arrival at the other end of the longest way."""
+        return transfer_ns(shape, size_bytes, self._longest_message)
+
+    def wire_ns(self, shape: Shape, size_bytes: int) -> float:
+        """How long a member's ports are busy with a chunk."""
+        return wire_ns(shape, size_bytes, self._longest_message)
+
+    @property
+    def _longest_message(self) -> int:
+        return max(1, min(self.terms.message_bytes, self._lane_bytes))
 
     # For those who write `earliest_ns`.
 

@@ -28,9 +28,10 @@ def eager(shape: Shape) -> EagerShape:
     return EagerShape(**same, packets_at_once=burst // shape.wire_bytes + 1)
 
 
-def wire_ns(shape: Shape, size_bytes: int) -> float:
-    """How long all ports of a host together are busy with `size_bytes` bytes of payload."""
-    return port_ns(shape, _wire_bytes(shape, size_bytes)) / shape.planes
+def wire_ns(shape: Shape, size_bytes: int, message_bytes: int | None = None) -> float:
+    """How long all ports of a host together are busy with `size_bytes` bytes of payload, in messages of `message_bytes`
+    (None: in one): no packet holds data of two."""
+    return port_ns(shape, _wire_bytes(shape, size_bytes, message_bytes)) / shape.planes
 
 
 def delay_ns(shape: Shape, size_bytes: int) -> float:
@@ -40,9 +41,11 @@ def delay_ns(shape: Shape, size_bytes: int) -> float:
     return shape.rtt_ns / 2 + (shape.family.span(shape.family.farthest) - 1) * port_ns(shape, wire_bytes)
 
 
-def transfer_ns(shape: Shape, size_bytes: int) -> int:
-    """From posting `size_bytes` bytes to their arrival: serialisation on all planes, half a T, store-and-forward."""
-    return round(wire_ns(shape, size_bytes) + delay_ns(shape, size_bytes))
+def transfer_ns(shape: Shape, size_bytes: int, message_bytes: int | None = None) -> int:
+    """From posting `size_bytes` bytes, in messages of `message_bytes` (None: in one), to their arrival: serialisation
+    on all planes, half a T, store-and-forward."""
+    longest = size_bytes if message_bytes is None else min(size_bytes, message_bytes)
+    return round(wire_ns(shape, size_bytes, message_bytes) + delay_ns(shape, longest))
 
 
 def answer_ns(shape: Shape) -> int:
@@ -101,5 +104,7 @@ def port_ns(shape: Shape, wire_bytes: int) -> float:
     return wire_bytes * 8e9 / shape.port_rate_bps
 
 
-def _wire_bytes(shape: Shape, size_bytes: int) -> int:
-    return size_bytes + ceil(size_bytes / shape.payload_bytes) * shape.header_bytes
+def _wire_bytes(shape: Shape, size_bytes: int, message_bytes: int | None = None) -> int:
+    whole, rest = divmod(size_bytes, message_bytes) if message_bytes else (0, size_bytes)
+    packets = whole * ceil((message_bytes or 0) / shape.payload_bytes) + ceil(rest / shape.payload_bytes)
+    return size_bytes + packets * shape.header_bytes

@@ -9,7 +9,7 @@ from typing import Literal
 
 from mrc_testbed.hosts.blocks import PERIOD
 from mrc_testbed.testbed.workloads.arrivals import Arrival, PairArrivals, drained_ns
-from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.job import JobPlan, JsonOperation, QpSpec
 from mrc_testbed.topos.names import host_name
@@ -97,10 +97,22 @@ class Flow:
         queued = WINDOWS_QUEUED * window_bytes(shape)
         return min(MAX_DEPTH, max(MIN_DEPTH, ceil(queued / self.message_bytes) + 1))
 
+    def under_way_bytes(self, shape: Shape) -> int:
+        """Payload that it can have under way: messages that are queued, and that endpoints let out."""
+        messages = min(self.depth(shape), shape.open_messages or MAX_DEPTH)
+        return messages * self.message_bytes * self.qps
+
     def fills(self, shape: Shape) -> bool:
         """It may have a whole window under way, so that it can have its fair share."""
-        under_way = min(self.depth(shape), MAX_DEPTH // 2) * self.message_bytes * self.qps
-        return self.greedy and under_way >= window_bytes(shape)
+        return self.greedy and self.under_way_bytes(shape) >= window_bytes(shape)
+
+    def pace(self, shape: Shape, share: float) -> float:
+        """Payload in bytes per second that it can move where its fair share is `share`: no packet holds data of two
+        messages, and what is under way is acknowledged after a round trip."""
+        filled = wire_ns(shape, shape.payload_bytes) / shape.payload_bytes
+        sparse = wire_ns(shape, self.message_bytes) / self.message_bytes
+        round_trip_ns = transfer_ns(shape, self.message_bytes) + answer_ns(shape)
+        return min(share * filled / sparse, self.under_way_bytes(shape) * 1e9 / round_trip_ns)
 
     def slots(self, shape: Shape) -> int:
         """Message slots in the receiver's region: one more than can be in flight, see hosts/stream.py."""
@@ -114,10 +126,13 @@ class Flow:
         """Memory of both ends."""
         return self.qps * (self.region_bytes(shape) + self.message_bytes + 3 * PERIOD)
 
-    def drain_ns(self, shape: Shape, share: float) -> int:
-        """Time to drain the queue at `share` bytes per second."""
+    def drain_ns(self, shape: Shape, pace: float) -> int:
+        """Time to drain the queue at `pace` bytes per second. Where its bytes end a flow, the last message is
+        acknowledged, and nothing is queued."""
+        if self.for_ns is None:
+            return transfer_ns(shape, self.message_bytes) + answer_ns(shape)
         queued = self.depth(shape) * self.qps * self.message_bytes
-        return max(DRAIN_RTTS * shape.rtt_ns, round(queued * 1e9 / share))
+        return max(DRAIN_RTTS * shape.rtt_ns, round(queued * 1e9 / pace))
 
 
 def flow_of(qp: str) -> str:
@@ -149,22 +164,31 @@ def plan_flows(shape: Shape, flows: Sequence[Flow]) -> JobPlan:
 def flows_ns(shape: Shape, flows: Sequence[Flow]) -> int:
     """Clean duration: until the last flow has stopped and its queue is delivered.
 
-    Flows limited by bytes are assumed to have the fair share of all flows together; latency flows take an unloaded
-    round trip per message; those that arrive over time end when all ports could have sent them.
+    Flows limited by bytes are assumed to have the fair share of all flows together, or what their messages under way
+    allow; those that arrive over time end when all ports, and the messages of each pair, could have carried them.
     """
     arriving = [PairArrivals(flow.src, flow.dst, flow.arrivals) for flow in flows if flow.arrivals]
     drained = round(drained_ns(shape, arriving)) + DRAIN_RTTS * shape.rtt_ns if arriving else 0
+    drained = max([drained, *(round(_acknowledged_ns(shape, flow)) for flow in flows if flow.arrivals)])
     others = [flow for flow in flows if not flow.arrivals]
     shares = max_min_shares(shape, {flow.name: flow.demand for flow in flows if flow.greedy})
     ends = (_end_ns(shape, flow, shares.get(flow.name) or line_rate(shape)) for flow in others)
     return max([drained, *ends])
 
 
+def _acknowledged_ns(shape: Shape, flow: Flow) -> float:
+    """When the last message of flows that arrive over time is acknowledged, if its QPs alone keep them back."""
+    round_trip_ns = transfer_ns(shape, flow.message_bytes) + answer_ns(shape)
+    each_ns = round_trip_ns * flow.message_bytes * flow.qps / flow.under_way_bytes(shape)
+    end_ns = free_ns = 0.0
+    for one in flow.arrivals:
+        messages = ceil(one.size / flow.message_bytes)
+        free_ns = max(free_ns, one.start_ns) + messages * each_ns / flow.qps
+        end_ns = max(end_ns, free_ns, one.start_ns + messages * each_ns)
+    return end_ns + round_trip_ns
+
+
 def _end_ns(shape: Shape, flow: Flow, share: float) -> int:
-    if flow.for_ns is not None:
-        lasts_ns = flow.for_ns
-    elif flow.greedy:
-        lasts_ns = round((flow.total_bytes or 0) * 1e9 / share)
-    else:
-        lasts_ns = flow.messages_of(0) * (transfer_ns(shape, flow.message_bytes) + answer_ns(shape))
-    return flow.start_ns + lasts_ns + flow.drain_ns(shape, share)
+    pace = flow.pace(shape, share)
+    lasts_ns = round((flow.total_bytes or 0) * 1e9 / pace) if flow.for_ns is None else flow.for_ns
+    return flow.start_ns + lasts_ns + flow.drain_ns(shape, pace)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, earliest_ns, transfer_ns, wire_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns, earliest_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation
 from mrc_testbed.topos.shape import Shape
 
@@ -82,8 +82,8 @@ class Pipeline(Collective):
         network, and the last signal: of the last stage, which computes first, or of the one before it, which waits for
         the acknowledgement of the last micro-batch first."""
         stages, batches = self.group.size, self.terms.micro_batches
-        pace = max(self.terms.compute_ns, wire_ns(shape, self.terms.size_bytes))
-        through = (stages - 1) * (self.terms.compute_ns + transfer_ns(shape, self.terms.size_bytes))
+        pace = max(self.terms.compute_ns, self.wire_ns(shape, self.terms.size_bytes))
+        through = (stages - 1) * (self.terms.compute_ns + self.transfer_ns(shape, self.terms.size_bytes))
         end_ns = max(self.terms.compute_ns, answer_ns(shape) if stages > 2 else 0)
         return round(through + (batches - 1) * pace) + end_ns + answer_ns(shape)
 

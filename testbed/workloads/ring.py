@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part, part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation
 from mrc_testbed.topos.shape import Shape
 
@@ -83,7 +83,7 @@ class Ring(Collective):
     def clean_ns(self, shape: Shape) -> int:
         """In each phase all ranks send a chunk at once, and each waits for the incoming one; at the end each waits for
         the acknowledgement of its last chunk."""
-        return self.phases * transfer_ns(shape, self.chunk_bytes) + answer_ns(shape)
+        return self.phases * self.transfer_ns(shape, self.chunk_bytes) + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """The chunk that the last member to begin puts in first goes round once in each half, but for a hop."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation
 from mrc_testbed.topos.shape import Shape
 
@@ -54,7 +54,7 @@ class SendRecv(Collective):
 
     def clean_ns(self, shape: Shape) -> int:
         """The transfer, and the signal back."""
-        return transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
+        return self.transfer_ns(shape, self.sent_bytes) + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """What the last member to begin sends."""

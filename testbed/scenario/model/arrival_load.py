@@ -8,28 +8,17 @@ from typing import NamedTuple
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.topos.units import plural, time_text
 
-PACKET_NS = 50_000
-"""CPU time of a packet in virtual time with machine code (docs/worlds.md); without it twice that."""
-QUIET_NS = 1_300_000
-"""That of a host in a second in which nothing flows (600 s with 8 hosts took 6 s of a core): it looks and samples."""
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 
 
 class ArrivalLoad(NamedTuple):
-    """Of all such flows. `bytes`: of payload; `memory_bytes`: of both ends; `quiet_ns`: CPU time that hosts take in
-    virtual time when nothing flows."""
+    """Of all such flows. `bytes`: of payload; `memory_bytes`: of both ends."""
 
     flows: int
     pairs: int
     bytes: int
     packets: int
     memory_bytes: int
-    quiet_ns: int
-
-    @property
-    def virtual_ns(self) -> int:
-        """CPU time that they take in virtual time, roughly: what is more, that of packets or that of waiting."""
-        return max(self.packets * PACKET_NS, self.quiet_ns)
 
 
 def arrival_load(scenario: Scenario) -> ArrivalLoad:
@@ -39,19 +28,17 @@ def arrival_load(scenario: Scenario) -> ArrivalLoad:
     sizes = [one.size for flow in pairs for one in flow.arrivals]
     packets = sum(ceil(size / shape.payload_bytes) for size in sizes)
     memory_bytes = sum(flow.memory_bytes(shape) for flow in pairs)
-    quiet_ns = round(scenario.estimate_ns / 1e9 * shape.hosts * QUIET_NS) if pairs else 0
-    return ArrivalLoad(len(sizes), len(pairs), sum(sizes), packets, memory_bytes, quiet_ns)
+    return ArrivalLoad(len(sizes), len(pairs), sum(sizes), packets, memory_bytes)
 
 
-def arrival_words(scenario: Scenario, virtual: bool) -> str:
+def arrival_words(scenario: Scenario) -> str:
     """In one line; empty without such flows."""
     load = arrival_load(scenario)
     if not load.flows:
         return ""
     between = f"{plural(load.flows, 'flow')} between {plural(load.pairs, 'pair')} of hosts"
     asked = f"{_rough(load.bytes)} in {plural(load.packets, 'packet')} over {time_text(scenario.estimate_ns)}"
-    cpu = f"; about {time_text(load.virtual_ns)} of a core" if virtual else ""
-    return f"{between}: {asked}, {_rough(load.memory_bytes)} of memory for data{cpu}"
+    return f"{between}: {asked}, {_rough(load.memory_bytes)} of memory for data"
 
 
 def _rough(size: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import groupby
 
 from mrc_testbed.testbed.scenario.faults import Chaos, Occurrence
 from mrc_testbed.testbed.scenario.faults.kinds.withdrawn import Deny
@@ -10,6 +11,7 @@ from mrc_testbed.testbed.scenario.model.arrival_load import arrival_load
 from mrc_testbed.testbed.scenario.model.bgp import BgpSettings
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.testbed.scenario.model.wall_time import wall_time
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.nodes import Link
@@ -17,7 +19,7 @@ from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Routing
 
 _SHOWN = 2
-_HOUR_NS = 3600 * 10**9
+_HOUR_S = 3600
 _REPAIR_NS = 80_000_000
 """What BGP needs for a detour after a carrier is gone, at any T (docs/routing.md)."""
 _DETECTION_RTTS = 2.5
@@ -30,6 +32,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     """A line for each, for people."""
     yield from _empty_chaos(scenario)
     yield from _unmet_faults(scenario)
+    yield from _late_faults(scenario)
     yield from _nothing_to_deny(scenario)
     yield from _keys_of_others(scenario)
     yield from _little_to_map(scenario)
@@ -41,9 +44,9 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
 
 
 def _hours_of_flows(scenario: Scenario) -> Iterator[str]:
-    load, virtual = arrival_load(scenario), scenario.world is WorldKind.VIRTUAL
-    hours = (load.virtual_ns if virtual else scenario.estimate_ns) / _HOUR_NS
-    if load.flows and hours > 1:
+    virtual = scenario.world is WorldKind.VIRTUAL
+    hours = (wall_time(scenario).most_s if virtual else scenario.estimate_ns / 1e9) / _HOUR_S
+    if arrival_load(scenario).flows and hours > 1:
         takes = f"{hours:.0f} h of a core" if virtual else f"{hours:.0f} h"
         yield f"workload: its flows will take about {takes}; play fewer flows, smaller ones, or a shorter time"
 
@@ -106,6 +109,22 @@ def _empty_chaos(at_scale: Scenario) -> Iterator[str]:
         elif missing:
             often = ", ".join(f"{kind} ({entry.for_ns / wanted[kind].times.mean_ns:.2g} expected)" for kind in missing)
             yield f"{entry.name}: seed {scenario.seed} draws no {often} {when}"
+
+
+def _late_faults(at_scale: Scenario) -> Iterator[str]:
+    """Faults that find nothing to break, unless others keep the workload up until then."""
+    scenario = at_scale.as_written  # people know the times that they wrote
+    if scenario.job.programs:
+        return
+    end_ns = scenario.estimate_ns
+    for name, cycles in groupby(scenario.occurrences, key=lambda one: one.fault):
+        begins = [one.begin_ns for one in cycles]
+        late = [begin_ns for begin_ns in begins if begin_ns >= end_ns]
+        if late:
+            which = f"{len(late)} of {len(begins)} cycles begin" if len(begins) > 1 else "begins"
+            when = f"{which} at {format_duration(min(late))}{' or later' if len(late) > 1 else ''}"
+            ended = f"when the workload has ended, after about {end_ns / 1e9:.1f} s without faults"
+            yield f"{name}: {when}, {ended}; begin earlier, or make the workload longer"
 
 
 def _unmet_faults(scenario: Scenario) -> Iterator[str]:

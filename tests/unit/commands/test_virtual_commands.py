@@ -47,7 +47,7 @@ def test_a_prompt_in_a_virtual_run_is_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("world", "says"),
-    [("kernel", "about 1 s; needs the port program"), ("virtual", "about 1 s in virtual time\n")],
+    [("kernel", "about 1 s; needs the port program"), ("virtual", "about 1 s in virtual time, ")],
 )
 def test_validate_says_the_world(world: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     _tell(SMALL, load_cells(SMALL, [f"world={world}"]))

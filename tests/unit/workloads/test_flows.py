@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrc_testbed.hosts.program_io import IntervalReport, Report
+from mrc_testbed.testbed.workloads.arrivals import Arrival
+from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns
 from mrc_testbed.testbed.workloads.fairness import Demand, line_rate, max_min_shares
 from mrc_testbed.testbed.workloads.flows import Flow, flow_of, flows_ns, plan_flows
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
@@ -138,8 +141,25 @@ def test_the_estimate_is_the_last_stop_or_the_bytes_at_their_fair_share() -> Non
     line = line_rate(QUICKSTART)
     timed = flow(0, 4, for_ns=5 * 10**9, start_ns=10**9)
     assert flows_ns(QUICKSTART, [timed]) == 6 * 10**9 + 80 * MS
-    halves = [flow(0, 4, total_bytes=round(line)), flow(1, 4, total_bytes=round(line))]
-    assert flows_ns(QUICKSTART, halves) == pytest.approx(2 * 10**9 + 80 * MS, rel=1e-6)
+    halves = [flow(src, 4, total_bytes=round(line), message=1 << 20) for src in (0, 1)]
+    acknowledged_ns = transfer_ns(QUICKSTART, 1 << 20) + answer_ns(QUICKSTART)
+    assert flows_ns(QUICKSTART, halves) == pytest.approx(2 * 10**9 + acknowledged_ns, rel=1e-6)
+
+
+@pytest.mark.parametrize(("open_messages", "queue", "under_way"), [(0, 8, 8), (32, 8, 8), (32, 64, 32), (0, 64, 64)])
+def test_small_messages_take_round_trips(open_messages: int, queue: int, under_way: int) -> None:
+    shape = replace(QUICKSTART, open_messages=open_messages)
+    (small,) = [flow(0, 4, total_bytes=6400 * 100, qps=2, queue=queue)]
+    round_trip_ns = transfer_ns(shape, 100) + answer_ns(shape)
+    expected_ns = 6400 / (2 * under_way) * round_trip_ns + round_trip_ns
+    assert flows_ns(shape, [small]) == pytest.approx(expected_ns, rel=1e-6)
+
+
+def test_flows_that_arrive_wait_for_messages_under_way() -> None:
+    shape = replace(QUICKSTART, open_messages=2)
+    trace = replace(flow(0, 4, total_bytes=1000), arrivals=(Arrival(0, 800), Arrival(0, 200)), greedy=False)
+    round_trip_ns = transfer_ns(shape, 100) + answer_ns(shape)
+    assert flows_ns(shape, [trace]) == pytest.approx(5 * round_trip_ns + round_trip_ns, rel=1e-6)
 
 
 # Fair shares

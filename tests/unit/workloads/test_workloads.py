@@ -251,7 +251,7 @@ def test_an_all_to_all_by_way_of_rails_sends_as_much_between_nodes() -> None:
     assert [each[0].sent_bytes for each in (direct.collectives[0], relayed.collectives[0])] == [400, 400]
     assert [len(list(job.qps())) for job in (direct, relayed)] == [24, 12]
     assert all(qp.src % 2 == qp.dst % 2 for qp in relayed.qps())
-    assert direct.step_ns(QUICKSTART) == relayed.step_ns(QUICKSTART)
+    assert direct.step_ns(QUICKSTART) == pytest.approx(relayed.step_ns(QUICKSTART), rel=0.01)
 
 
 def test_no_two_collectives_of_a_step_share_a_qp_or_a_place() -> None:
