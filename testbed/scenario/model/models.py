@@ -261,13 +261,9 @@ class Scenario(Model):
     def written_shape(self) -> Shape:
         """The shape as the file has it, which its names are of."""
         payload, headers = self.transport.full_packet(self.endpoint.payload_bytes, self.own)
-        of_endpoints = {
-            "payload_bytes": payload,
-            "header_bytes": headers,
-            "cut_bytes": self.transport.cut_bytes(self.own),
-            "open_messages": self.endpoint.max_wimm if self.transport.has_paths else 0,
-        }
-        return replace(self.fabric.shape(self.speed), **of_endpoints)
+        shape = replace(self.fabric.shape(self.speed), payload_bytes=payload, header_bytes=headers)
+        open_messages = self.endpoint.max_wimm if self.transport.has_paths else 0
+        return replace(shape, cut_bytes=self.transport.cut_bytes(self.own), open_messages=open_messages)
 
     def shape(self) -> Shape:
         """The shape of the fabric that is built, and the packets that the endpoints send through it."""
