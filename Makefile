@@ -1,7 +1,7 @@
 # `make demo` and `make test` do everything a newcomer needs; the other targets are for developers.
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo)
 
-.PHONY: setup test-setup demo test test-nightly test-fast test-distros test-stock test-thirdparty soak stories picture docs lint bench clean
+.PHONY: setup test-setup demo test test-nightly test-mutants test-fast test-distros test-stock test-thirdparty soak stories picture docs lint bench clean
 
 setup:
 	@tools/setup
@@ -22,9 +22,15 @@ test-nightly: test-setup
 	@$(SUDO) env CI="$$CI" tools/run-tests nightly
 	@$(MAKE) soak MINUTES=15
 	@$(MAKE) stories
+	@$(MAKE) test-mutants MINUTES=10
 
 test-fast: setup
 	@tools/run-tests fast
+
+# One mistake at a time in the judges, which tests must notice: all of them, or a sample of MINUTES drawn by SEED; ROOM is
+# checks, expect, mapper or compare, or some of them with commas between. What is known already is not tried again.
+test-mutants: setup
+	@.venv/bin/python -m tests.mutants $(if $(filter command line environment,$(origin MINUTES)),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(ROOM),--room $(ROOM))
 
 # Options in ARGS, such as ARGS="--suite trixie --only demo" or ARGS=--containerfile.
 # -E: the proxies and the place of the cache are those of the caller.
