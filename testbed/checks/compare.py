@@ -12,7 +12,8 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import amount, number, scale_for, unit_factor
 from mrc_testbed.testbed.checks.statistics import statistic
-from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NotApplicable
+from mrc_testbed.testbed.checks.unmet import require_met
+from mrc_testbed.testbed.checks.windows import DURING, KnownBetween, NoData, NotApplicable
 from mrc_testbed.testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import LINE, RTT, UNITS
 
@@ -55,6 +56,13 @@ def check_expectation(record: RunRecord, wanted: Expectation, line: int | None =
     of other cells."""
     if wanted.elsewhere:
         raise NotApplicable(f"for {', '.join(wanted.cells)} only")
+    result = _compared(record, wanted, line)
+    if result.status is Status.FAIL and not result.hard and wanted.figure.window.span in DURING:
+        require_met(record, wanted.figure.window.fault)  # a fault that met no packet fails nothing
+    return result
+
+
+def _compared(record: RunRecord, wanted: Expectation, line: int | None) -> CheckResult:
     if not wanted.figure.scope.each:
         return _result(record, wanted, _find(record, wanted, wanted.figure), line)
     worst = _worst(record, wanted)

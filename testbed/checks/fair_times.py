@@ -19,6 +19,7 @@ from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
+from mrc_testbed.testbed.checks.unmet import require_met
 from mrc_testbed.testbed.checks.windows import (
     DURING,
     KnownBetween,
@@ -83,14 +84,10 @@ def _watched(record: RunRecord, window: Window, names: frozenset[str]) -> Iterat
 
 
 def _of_faults(record: RunRecord, window: Window) -> list[Interval]:
-    """From each injection of a fault, or of any, until the next one. Raises NoData if there was none."""
-    injected = [(outage.fault, outage.injected_ns) for outage in outages(record)]
-    found = [
-        Interval(begin_ns, end_ns)
-        for (fault, begin_ns), (_, end_ns) in pairwise([*injected, ("", inf)])
-        if window.fault in ("", fault)
-    ]
-    return found or nothing(f"fault {window.fault} was not injected" if window.fault else "no fault was injected")
+    """From each injection of a fault, or of any, until the next one. Raises NoData if no packet met one."""
+    injected = [*(outage.injected_ns for outage in outages(record)), inf]
+    begins = {outage.injected_ns for outage in require_met(record, window.fault)}
+    return [Interval(begin_ns, end_ns) for begin_ns, end_ns in pairwise(injected) if begin_ns in begins]
 
 
 def _fair_in(record: RunRecord, flows: Mapping[str, Flow], epoch: Epoch, span: Interval) -> tuple[float | None, float]:

@@ -19,6 +19,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import about_flows, flows_in, scope_of
 from mrc_testbed.testbed.checks.steps import steps_in, steps_of
+from mrc_testbed.testbed.checks.unmet import require_met
 from mrc_testbed.testbed.checks.windows import (
     KnownBetween,
     NoData,
@@ -36,7 +37,7 @@ from mrc_testbed.testbed.workloads.steady import settle_ns
 BACK = 0.95
 """Share of the clean median below which goodput is low."""
 MOST_LOW = 0.05
-"""Share of the stretches without a fault that may be below BACK: with more, a low one tells nothing of a fault."""
+"""Share of the stretches or steps without a fault that may be below BACK: with more, a low one tells nothing."""
 IN_A_ROW = 3
 """Number of consecutive good points; a single one may be chance."""
 
@@ -95,15 +96,14 @@ def _watched(record: RunRecord, window: Window) -> list[tuple[Interval, float]]:
     """In which time goodput is followed, and until when a fall counts."""
     if window.span is Span.AFTER:
         return [(part, part.end) for part in window_times(record, window)]
-    found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
     after = aftermath_ns(record)
     watched = []
-    for outage in found:
+    for outage in require_met(record, window.fault):
         with suppress(TooLate):
             watched.append((since_injection(record, outage), outage.window(after).end))
-    if found and not watched:
+    if not watched:
         raise TooLate
-    return watched or nothing("no fault was injected")
+    return watched
 
 
 def since_injection(record: RunRecord, outage: Outage) -> Interval:
@@ -231,10 +231,14 @@ def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:
 
 def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
     """Relative to the clean median of the same job; of several jobs in the order of time."""
-    clean: dict[str, list[int]] = {}
-    for step in steps_in(record, replace(window, span=Span.CLEAN)):
+    steps, clean = steps_in(record, replace(window, span=Span.CLEAN)), dict[str, list[int]]()
+    for step in steps:
         clean.setdefault(step.job, []).append(step.duration_ns)
     medians = {job: statistics.median(durations) for job, durations in clean.items()}
+    # Those after a fault may be low because it never got better.
+    first_ns = min((outage.invoked_ns for outage in outages(record)), default=inf)
+    usual = [step for step in steps if step.end_ns < first_ns]
+    _refuse_uneven([medians[step.job] < BACK * step.duration_ns for step in usual], "steps before any fault")
     found = [
         GoodputPoint(step.interval, medians[step.job] / step.duration_ns if step.duration_ns else inf)
         for step in steps_of(record, window.scope)
@@ -289,5 +293,10 @@ def _require_even(
             held = f"{number(median / grain.bytes)} {grain.word}"
             raise NoData(f"a stretch of 100 ms without a fault holds {held}: too few to tell a fall")
     low = [total < BACK * medians[going] for going, totals in usual.items() for total in totals if medians[going]]
+    _refuse_uneven(low, "stretches without a fault")
+
+
+def _refuse_uneven(low: Sequence[bool], what: str) -> None:
+    """Raises NoData where more than a few of the clean points are low: one more tells nothing of a fault."""
     if sum(low) > MOST_LOW * len(low) + 1:
-        raise NoData(f"{sum(low) / len(low):.0%} of the stretches without a fault are below 95 % of their median too")
+        raise NoData(f"{sum(low) / len(low):.0%} of the {what} are below 95 % of their median too")

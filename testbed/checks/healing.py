@@ -26,6 +26,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from mrc_testbed.testbed.checks.routes import NOT_HEALED, route_back
 from mrc_testbed.testbed.checks.scope import about_flows
+from mrc_testbed.testbed.checks.unmet import met_outages
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, Outage, aftermath_ns, outages
 from mrc_testbed.testbed.expect import EVERYBODY
 
@@ -152,6 +153,8 @@ def _return(record: RunRecord, series: Series, outage: Outage, healed_ns: int | 
     if isinstance(series, str):
         return series
     try:
+        if outage not in met_outages(record):
+            return "no packet met it"
         span = since_injection(record, outage) if healed_ns is None else undisturbed(record, healed_ns)
         return worst_return(series, span, outage.window(aftermath_ns(record)).end)
     except NoData as lacking:

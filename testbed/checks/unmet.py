@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.link_loads import Port, SentBytes, sent_bytes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
-from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.checks.windows import NoData, Outage, nothing, outages
 from mrc_testbed.testbed.scenario import Effect
 from mrc_testbed.topos.nodes import Link
 
@@ -25,13 +25,25 @@ MOST_IDLE_BYTES = 1000
 @derived
 def unmet_faults(record: RunRecord) -> tuple[str, ...]:
     """Names of injected faults that met no packet of the workload, as far as is known, in order of time."""
-    by_name: dict[str, list[Outage]] = {}
-    for one in outages(record):
-        by_name.setdefault(one.fault, []).append(one)
-    noticed = {one.fault for one in recoveries(record)}
-    return tuple(
-        name for name, done in by_name.items() if name not in noticed and all(_met_nothing(record, one) for one in done)
-    )
+    met = met_outages(record)
+    names = dict.fromkeys(one.fault for one in outages(record))
+    return tuple(name for name in names if all(one.fault != name for one in met))
+
+
+@derived
+def met_outages(record: RunRecord) -> list[Outage]:
+    """All but those that met no packet of the workload, as far as is known: such a one decides nothing."""
+    noticed = {(one.fault, one.number) for one in recoveries(record)}
+    return [one for one in outages(record) if one.occurrence.key in noticed or not _met_nothing(record, one)]
+
+
+def require_met(record: RunRecord, fault: str) -> list[Outage]:
+    """The occurrences of a fault, or of all without a name, that met a packet. Raises NoData where there is none."""
+    done = [one for one in outages(record) if fault in ("", one.fault)]
+    if not done:
+        raise NoData(f"fault {fault} was not injected" if fault else "no fault was injected")
+    met = [one for one in met_outages(record) if fault in ("", one.fault)]
+    return met or nothing(f"no packet met {fault or 'a fault'}")
 
 
 def unmet_words(record: RunRecord) -> str:

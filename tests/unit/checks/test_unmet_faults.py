@@ -8,6 +8,7 @@ import pytest
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.unmet import unmet_faults
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.scenario import load_scenario_text
@@ -44,6 +45,28 @@ def test_it_is_said_wherever_a_run_is_told(tmp_path: Path, capsys: pytest.Captur
     assert "no packet met cut" in (outcome.folder / "report.html").read_text()
     assert "no packet met cut" in outcome.warnings
     assert "warning: no packet met cut" in (outcome.folder / "junit.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("goodput_back.p100 <= 100 ms during cut", Status.INCONCLUSIVE),
+        ("goodput_back.p100 >= 100 ms during faults", Status.INCONCLUSIVE),
+        ("fair_after.p100 <= 1 s during cut", Status.INCONCLUSIVE),
+        ("flow_goodput.min >= 0.99 line during cut", Status.INCONCLUSIVE),  # of two ports one is idle too
+        ("packets_lost >= 1 during cut", Status.INCONCLUSIVE),
+        ("packets_lost == 0 during cut", Status.PASS),
+    ],
+)
+def test_it_fails_nothing(tmp_path: Path, line: str, status: Status) -> None:
+    text = SCENARIO.format(fault=IDLE, to="h1", time="600ms", at="500ms", transport="mrc", lasts="2s")
+    text += "expect:\n" + (f"  - {line}\n" if "0.99" not in line else f"  - {line.replace('0.99', '1')}\n")
+    outcome = run_scenario(load_scenario_text(text), tmp_path, quiet=True)
+    assert outcome.verdict
+    check = outcome.verdict.checks[0]
+    assert check.status is status
+    if status is Status.INCONCLUSIVE:
+        assert check.why in ("no packet met cut", "no packet met a fault")
 
 
 @pytest.mark.parametrize(
