@@ -113,7 +113,7 @@ def run(scenario: Scenario) -> Result:
             busy.end()
         if outcome.folder is None or outcome.verdict is None:
             return Result(outcome.error or "no verdict", {})
-        why = "" if outcome.verdict.fidelity.ok else outcome.verdict.fidelity.reasons[0]
+        why = "" if outcome.verdict.fidelity.ok else outcome.verdict.reason
         return Result(why, figures_of(scenario, outcome.folder, began_ns, busy))
 
 

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
-from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.bounds import USUAL_CHANCE, BoundRow, BoundsOf, Room, bounds_of
 from mrc_testbed.testbed.errors import TestbedError
 from mrc_testbed.testbed.scenario import load_scenario

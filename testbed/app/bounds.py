@@ -10,7 +10,7 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.judge import read_verdict
 from mrc_testbed.testbed.checks.record import load_outline
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.bounds import BoundsOf, bounds_of
 from mrc_testbed.testbed.compare.runs import refuse_duplicates
 from mrc_testbed.testbed.compare.settings import settings_of

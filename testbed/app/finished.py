@@ -7,10 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.compare import check_expectation
 from mrc_testbed.testbed.checks.figure import ask, figure_context
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.expect import ExpectError, parse_expectation, with_metrics
@@ -69,8 +71,7 @@ class FinishedRun:
     @property
     def reason(self) -> str:
         """Why it did not pass, in one line, with the place of the expectation in the scenario's file."""
-        decided = self.judged.deciding[:1]
-        return f"{decided[0].place}: {self.judged.reason}" if decided and decided[0].place else self.judged.reason
+        return self.judged.reason
 
     @cached_property
     def record(self) -> RunRecord:
@@ -124,4 +125,4 @@ class FinishedRun:
         """Raises Unknown where no figure of the run is believed."""
         __tracebackhide__ = True
         if not self.judged.fidelity.ok:
-            raise Unknown(f"{text}: not reliable: {self.judged.fidelity.reasons[0]}; see {self.folder}")
+            raise Unknown(f"{text}: {causes_of_machine(self.judged.fidelity)[0]}; see {self.folder}")

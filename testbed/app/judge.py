@@ -10,8 +10,8 @@ from mrc_testbed.testbed.app.recorded_series import METRICS_FILE, recorded_readi
 from mrc_testbed.testbed.checks.healing import RECOVERY_FILE, recovery_document
 from mrc_testbed.testbed.checks.judge import judge, write_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Verdict
 from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.metrics.exposition import open_metrics
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.windows import outages
 from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
 from mrc_testbed.testbed.compare.waits import waits_of
@@ -95,7 +96,7 @@ def _useless(run: ComparedRun) -> str:
     if record.interrupted and not record.ended_by_machine:
         return f"it did not end by itself: {record.interrupted}"
     if not verdict.fidelity.ok:
-        return f"the machine did not keep time: {verdict.fidelity.reasons[0]}"
+        return f"the machine did not keep time: {causes_of_machine(verdict.fidelity)[0].said}"
     if record.death:
         return f"its {verdict.death}: that costs a restart, and a stall without an end has no length"
     if not record.workload_done:

@@ -8,7 +8,7 @@ from mrc_testbed.testbed.app.clean import finish
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report
 from mrc_testbed.testbed.report.console import PatientConsole

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
 from mrc_testbed.testbed.checks.programs import failed_programs
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages, workload_ns
 from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Window
@@ -180,9 +180,8 @@ def programs_ended(record: RunRecord) -> CheckResult:
     """All programs of the user ended with 0 by themselves. Raises NoData if the workload never began."""
     failed = failed_programs(record, EVERYBODY)
     why = f"{', '.join(failed[:4])}{' and others' if len(failed) > 4 else ''} did not{_first_reason(record)}"
-    return CheckResult(
-        PROGRAMS_ENDED, Status.FAIL if failed else Status.PASS, len(failed), "== 0", "", why if failed else ""
-    )
+    status = Status.FAIL if failed else Status.PASS
+    return CheckResult(PROGRAMS_ENDED, status, len(failed), "== 0", why=why if failed else "", who=Party.PROGRAM)
 
 
 def steps_printed(record: RunRecord) -> CheckResult:
@@ -197,7 +196,8 @@ def steps_printed(record: RunRecord) -> CheckResult:
         if job.entry.step and host not in stepped
     ]
     why = f"no line of {silent[0][0]} matched {silent[0][1]!r}" if silent else ""
-    return CheckResult(STEPS_PRINTED, Status.FAIL if silent else Status.PASS, len(silent), "== 0", "", why)
+    status = Status.FAIL if silent else Status.PASS
+    return CheckResult(STEPS_PRINTED, status, len(silent), "== 0", why=why, who=Party.PROGRAM)
 
 
 def intact(record: RunRecord) -> CheckResult:
@@ -222,7 +222,7 @@ def faults_done(record: RunRecord) -> CheckResult:
     status = Status.INCONCLUSIVE if lacking or late or errors else Status.PASS
     why = "; ".join([*(lacking + late)[:2], *errors[:1]])
     spoiled = bool(late) and not lacking and not errors
-    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why, late=spoiled)
+    return CheckResult(FAULTS_DONE, status, good, f"== {len(declared)}", "", why, late=spoiled, who=Party.MACHINE)
 
 
 def _after_death(record: RunRecord, due: Occurrence) -> bool:
@@ -261,4 +261,5 @@ def as_planned(record: RunRecord) -> CheckResult:
     missing = [f"{phase}: not done" for phase in READ_BACKS if phase not in good]
     problems = errors or missing
     status = Status.INCONCLUSIVE if problems else Status.PASS
-    return CheckResult(AS_PLANNED, status, len(good), f"== {len(READ_BACKS)}", "", "; ".join(problems))
+    why = "; ".join(problems)
+    return CheckResult(AS_PLANNED, status, len(good), f"== {len(READ_BACKS)}", why=why, who=Party.MACHINE)

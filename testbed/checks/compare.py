@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from mrc_testbed.testbed.checks.figure import of_each
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.scale import amount, number, scale_for, unit_factor
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.unmet import require_met
 from mrc_testbed.testbed.checks.windows import DURING, KnownBetween, NoData, NotApplicable
 from mrc_testbed.testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
+from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.expect.vocabulary import LINE, RTT, UNITS
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
@@ -32,6 +33,8 @@ _ROOM: Mapping[str, Callable[[float, float], float]] = {
     "!=": lambda observed, limit: abs(observed - limit),
 }
 """Distance from failing, negative for a fail."""
+_OF_PROGRAMS = ("programs_failed", "program_time", PROGRAM)
+"""How metrics of the user's programs begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def _result(record: RunRecord, wanted: Expectation, found: Finding, line: int | 
         wanted.metric.hard and too_much,
         limit=found.limit / scale.factor,
         observed_as=wanted.metric.zero if found.observed == 0 else "",
+        who=Party.PROGRAM if wanted.metric.name.startswith(_OF_PROGRAMS) else Party.NETWORK,
     )
 
 

@@ -166,7 +166,7 @@ def _late_on_links(raw: Mapping[str, Any]) -> tuple[FidelityFigure, ...]:
         return (figure,)
     latest = _number(1e-6)(told.get("most_ns"))
     most = f", up to {number(latest)} ms late" if latest else ""
-    return (replace(figure, why=f"{figure.why}, of what came in by {told.get('port')} of {told.get('node')}{most}"),)
+    return (replace(figure, why=f"of what came in by {told.get('port')} of {told.get('node')}{most}"),)
 
 
 def _lateness_limits_ns(rtt_ns: int) -> tuple[float, int]:
@@ -205,29 +205,24 @@ def _limited(raw: Mapping[str, Any], name: str, limit: float, unit: str, read: R
     label = _label(name)
     if observed is None:
         excuse = _excuse(raw, name)
-        why = f"{label} is unknown on this machine: {excuse}" if excuse else f"{label} was not measured"
+        why = f"unknown on this machine: {excuse}" if excuse else "not measured"
         return FidelityFigure(label, None, limit, unit, bool(excuse), why)
-    if observed > limit:
-        why = f"{label} {number(observed)} {unit}, limit {number(limit)} {unit}"
-        return FidelityFigure(label, observed, limit, unit, False, why)
-    return FidelityFigure(label, observed, limit, unit, True)
+    return FidelityFigure(label, observed, limit, unit, observed <= limit)
 
 
 def _ahead_of_wire(record: RunRecord) -> FidelityFigure:
     """The step or message that was too fast by the greatest part of its earliest time."""
     name, limit = _label("ahead_of_wire"), MAX_AHEAD_OF_WIRE * 100
     if record.scenario.transport.of_kernel:
-        why = f"{name} is not known here: TCP gets packets when shapers let them go, with their credit after a pause"
+        why = "not known here: TCP gets packets when shapers let them go, with their credit after a pause"
         return FidelityFigure(name, None, limit, "%", True, why)
     fastest = max(wire_times(record), key=lambda one: one.ahead, default=None)
     if fastest is None:
-        return FidelityFigure(name, None, limit, "%", True, f"{name} is not known here: nothing came to its end")
+        return FidelityFigure(name, None, limit, "%", True, "not known here: nothing came to its end")
     observed = fastest.ahead * 100
-    if observed <= limit:
-        return FidelityFigure(name, observed, limit, "%", True)
     took, earliest = (amount(Dimension.TIME, ns) for ns in (fastest.took_ns, fastest.earliest_ns))
-    why = f"{name} by {number(observed)} %, limit {number(limit)} %: {fastest.what} took {took}, never under {earliest}"
-    return FidelityFigure(name, observed, limit, "%", False, why)
+    why = f"{fastest.what} took {took}, never under {earliest}" if observed > limit else ""
+    return FidelityFigure(name, observed, limit, "%", observed <= limit, why)
 
 
 def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
@@ -239,8 +234,7 @@ def _accounts(record: RunRecord, raw: Mapping[str, Any]) -> FidelityFigure:
     if isinstance(gaps, Ignorance):
         return FidelityFigure(_label(name), None, MAX_UNEXPLAINED, "packets", False, gaps.why)
     count = sum(abs(gap.missing) for gap in gaps)
-    why = f"{_label(name)} {count}: {_first(gaps)}" if count else ""
-    return FidelityFigure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, why)
+    return FidelityFigure(_label(name), float(count), MAX_UNEXPLAINED, "packets", not count, _first(gaps))
 
 
 def _unexplained(record: RunRecord) -> Sequence[Gap] | Ignorance:
@@ -259,10 +253,10 @@ def _nobody_sent(record: RunRecord) -> FidelityFigure:
     """Packets that came from no endpoint, by the books of the fabric and by those of the endpoints."""
     surpluses = surpluses_of(record)
     if surpluses is None:
-        why = f"{NOBODY_SENT} are not known here: nobody counted what was sent"
+        why = "not known here: nobody counted what was sent"
         return FidelityFigure(NOBODY_SENT, None, MAX_UNEXPLAINED, "packets", True, why)
     count = max((surplus.packets for surplus in surpluses), default=0)
-    why = f"{NOBODY_SENT} {count}: {_first(surpluses)}" if count else ""
+    why = _first(surpluses) if count else ""
     return FidelityFigure(NOBODY_SENT, float(count), MAX_UNEXPLAINED, "packets", not count, why)
 
 

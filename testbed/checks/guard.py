@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
 
 
@@ -15,6 +15,7 @@ def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> Ch
     except NotApplicable as reason:
         return CheckResult(name, Status.NOT_APPLICABLE, why=str(reason), line=line)
     except NoData as error:
-        return CheckResult(name, Status.INCONCLUSIVE, why=str(error), line=line)
+        return CheckResult(name, Status.INCONCLUSIVE, why=str(error), line=line, who=Party.SCENARIO)
     except Exception as error:
-        return CheckResult(name, Status.INCONCLUSIVE, why=f"the check itself failed: {error!r}", line=line)
+        why = f"the check itself failed: {error!r}"
+        return CheckResult(name, Status.INCONCLUSIVE, why=why, line=line, who=Party.MACHINE)

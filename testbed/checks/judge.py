@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from mrc_testbed.testbed.checks.builtin import builtin_checks
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.compare import check_expectation
 from mrc_testbed.testbed.checks.fidelity import evaluate_fidelity
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.outage import death_words
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_json
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
@@ -69,7 +71,7 @@ def _believed(check: CheckResult, fidelity: Fidelity) -> CheckResult:
     certain = check.hard and check.status is Status.FAIL and not fidelity.meddled_with
     if fidelity.ok or settled or certain:
         return check
-    why = f"would be {check.status}, but {fidelity.reasons[0]}"
+    why = f"would be {check.status}, but {causes_of_machine(fidelity)[0].said}"
     return replace(check, status=Status.INCONCLUSIVE, why=why, unbelieved=check.status)
 
 

@@ -42,10 +42,14 @@ def _numbers(check: CheckResult) -> tuple[str, str]:
         return check.expected, ""
     if check.limit is None:
         return check.expected, number(check.observed)
-    op = check.expected.partition(" ")[0]
-    told = [(number(check.limit, digits), number(check.observed, digits)) for digits in _DIGITS]
-    limit, observed = next((pair for pair in told if pair[0] != pair[1]), told[0])
-    return f"{op} {limit}", observed
+    limit, observed = told_apart(check.limit, check.observed)
+    return f"{check.expected.partition(' ')[0]} {limit}", observed
+
+
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Both with as many digits as they need to differ, if they do."""
+    told = [(number(one, digits), number(other, digits)) for digits in _DIGITS]
+    return next((pair for pair in told if pair[0] != pair[1]), told[0])
 
 
 def margin_words(margin: float) -> str:

@@ -15,7 +15,8 @@ from math import ceil, floor, isclose, log10, sqrt
 from statistics import fmean, stdev
 from typing import Any
 
-from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.statistics import t_quantile
 
 LEAST_RUNS = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonColumn, ComparisonRow
 from mrc_testbed.testbed.compare.crossing import crossed
 from mrc_testbed.testbed.compare.figures import ComparedFigure
@@ -102,7 +103,7 @@ def machine(run: ComparedRun) -> dict[str, Any]:
     nearest = max(shares, key=lambda name: shares[name], default="")
     share = round(shares[nearest], 3) if nearest else None
     fidelity = run.verdict.fidelity
-    why = next(iter(fidelity.reasons), "")
+    why = next((cause.said for cause in causes_of_machine(fidelity)), "")
     return {"kept_time": fidelity.ok, "why": why, "virtual": fidelity.virtual, "nearest": nearest, "share": share}
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.figures import RunFigures, measured
 from mrc_testbed.testbed.compare.settings import settings_of
 from mrc_testbed.testbed.errors import TestbedError, UsageError

@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
 from mrc_testbed.testbed.export.timeline import RUN, RunCourse, TraceSpan
 from mrc_testbed.testbed.version import NAME

@@ -15,7 +15,8 @@ from pathlib import Path
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.app.places import KernelPlace
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability
 from mrc_testbed.testbed.interop.capture_judges import CHECKS, is_whole
 from mrc_testbed.testbed.interop.captured import Captured, read_captures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mrc_testbed.testbed.calibration import budget_warnings, machine_capacity
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.lessons.evidence import CellRun
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
@@ -25,7 +26,7 @@ def advice_for(cells: Iterable[CellRun]) -> tuple[str, ...]:
 def _for(cell: CellRun) -> Iterator[str]:
     scenario, fidelity = cell.scenario, cell.verdict.fidelity
     if scenario.world is WorldKind.VIRTUAL or not fidelity.spoiled:
-        yield f"{cell.run}: {fidelity.reasons[0]}; run it again"
+        yield f"{cell.run}: {causes_of_machine(fidelity)[0].said}; run it again"
         return
     shape, load = scenario.shape(), offered_load(scenario)
     warnings = budget_warnings(shape, scenario.transport.cost, scenario.fabric.planes, load)

@@ -8,11 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.compare import check_expectation
 from mrc_testbed.testbed.checks.figure import ask, figure_context
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
 from mrc_testbed.testbed.errors import ScenarioError, TestbedError
 from mrc_testbed.testbed.expect import parse_expectation, with_metrics
@@ -105,7 +107,7 @@ class CellRun:
     def require_time_kept(self, text: str) -> None:
         """Raises NotKnown where the machine did not; `text` is what was asked."""
         if not self.verdict.fidelity.ok:
-            raise NotKnown(f"{text}: not reliable: {self.verdict.fidelity.reasons[0]}")
+            raise NotKnown(f"{text}: {causes_of_machine(self.verdict.fidelity)[0]}")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mrc_testbed.testbed.checks.cause import of_figure
 from mrc_testbed.testbed.checks.fidelity import machine_figures
 from mrc_testbed.testbed.checks.result import FidelityFigure
 from mrc_testbed.testbed.checks.scale import number
@@ -35,7 +36,7 @@ def fidelity_light(raw: Mapping[str, Any], scenario: Scenario) -> Light:
         return UNKNOWN
     worst = max(known, key=_share)
     if _share(worst) > 1:
-        return Light("lost", worst.why)
+        return Light("lost", of_figure(worst).said)
     return Light("strained" if _share(worst) >= NEAR else "good", _text(worst))
 
 

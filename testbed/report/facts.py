@@ -287,7 +287,7 @@ def fidelity_line(fidelity: Fidelity) -> str:
 
 def _figure(figure: FidelityFigure) -> str:
     if figure.observed is None:
-        return figure.why
+        return f"{figure.name}: {figure.why}"
     unit = "" if figure.unit == "packets" else f" {figure.unit}"
     limit = f" (max {number(figure.limit)})" if figure.limit else ""
     return f"{'' if figure.ok else '!! '}{figure.name} {number(figure.observed)}{unit}{limit}"

@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.cause import causes_of_machine
+from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.shown import shown
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.expect.vocabulary import Severity
 from mrc_testbed.testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome
@@ -98,7 +100,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield outcome.reason
     if outcome.verdict:
         for figure in outcome.verdict.fidelity.figures:
-            known = figure.why or ("-" if figure.observed is None else f"{number(figure.observed)} {figure.unit}")
+            known = figure.why if figure.observed is None else f"{number(figure.observed)} {figure.unit}"
             yield f"{figure.name}: {known}"
 
 
@@ -127,7 +129,8 @@ def _kept_time(case: Case, verdict: Verdict) -> Element:
     test = _test(case, KEPT_TIME, sum(one.seconds for one in case.tries))
     fidelity = verdict.fidelity
     if not fidelity.ok:
-        _text(test, "error", "\n".join(fidelity.reasons), type=Status.INCONCLUSIVE, message=fidelity.reasons[0])
+        reasons = [*map(str, causes_of_machine(fidelity))]
+        _text(test, "error", "\n".join(reasons), type=Status.INCONCLUSIVE, message=reasons[0])
     last = case.tries[-1]
     earlier = "flakyError" if last.exit_code in (ExitCode.PASS, ExitCode.FAIL) else "rerunError"
     for one in case.tries[:-1]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrc_testbed.testbed.checks.result import NOT_JUDGED, Verdict
+from mrc_testbed.testbed.checks.result import NOT_JUDGED
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.scenario import Scenario, Setting, in_brackets
 

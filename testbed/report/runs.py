@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import TestbedError
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, refuse_strange_files
 from mrc_testbed.testbed.rundir.ownership import abandoned, is_running

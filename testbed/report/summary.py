@@ -8,9 +8,10 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Status
 from mrc_testbed.testbed.checks.shown import NOTHING, shown
 from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.expect.vocabulary import Severity
 from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.capture_facts import capture_line

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.app.comparison import Compared, write_comparison
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome, gravest

@@ -14,7 +14,8 @@ from mrc_testbed.testbed.checks.builtin import as_planned, ended, faults_done, f
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.judge import read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
@@ -54,7 +55,7 @@ def _words(told: str) -> Iterator[str]:
 def _verdict(verdict: Verdict) -> Iterator[str]:
     yield from (f"{check.name}: {check.why}" for check in verdict.checks if _CRASHED in check.why)
     if not verdict.fidelity.ok and (verdict.fidelity.virtual or verdict.fidelity.caveat):
-        yield f"not believed: {verdict.fidelity.reasons[0]}"
+        yield f"not believed: {verdict.reason}"
 
 
 def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:

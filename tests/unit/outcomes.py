@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mrc_testbed.testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.cause import causes_of_machine
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Party, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.outcome import RunOutcome
 
@@ -17,7 +19,7 @@ expect:
   - qp_errors == 0
   - step_time.p100 <= 2s
 """
-LATE = FidelityFigure("timers late (p99)", 7.0, 5.0, "ms", False, "timers late (p99) 7 ms, limit 5 ms")
+LATE = FidelityFigure("timers late (p99)", 7.0, 5.0, "ms", False)
 CODES = {
     Status.PASS: ExitCode.PASS,
     Status.FAIL: ExitCode.FAIL,
@@ -52,6 +54,13 @@ def outcome(status: Status = Status.PASS, name: str = "one", folder: str = "resu
 
 def without_data(name: str = "one", folder: str = "results/one") -> RunOutcome:
     """Inconclusive on a machine that kept time: there is nothing to judge, and another try would have no more."""
-    open_check = CheckResult("recovery.p100 <= 8 rtt", Status.INCONCLUSIVE, why="no EV was retired by a fault")
+    open_check = CheckResult(
+        "recovery.p100 <= 8 rtt", Status.INCONCLUSIVE, why="no EV was retired by a fault", who=Party.SCENARIO
+    )
     verdict = Verdict(Status.INCONCLUSIVE, name, (open_check,), Fidelity((), 9.0))
     return RunOutcome(ExitCode.INCONCLUSIVE, 12.5, verdict, Path(folder), "3 steps, P100 1.5 s", 20_500_000)
+
+
+def reasons(verdict: Verdict) -> tuple[str, ...]:
+    """Why the machine is not believed."""
+    return tuple(cause.said for cause in causes_of_machine(verdict.fidelity))

@@ -15,7 +15,8 @@ from mrc_testbed.testbed.app.hunt.subject import ImpossibleError, Subject
 from mrc_testbed.testbed.app.hunt.trial import Candidate
 from mrc_testbed.testbed.app.hunt.workers import HuntWorkers
 from mrc_testbed.testbed.app.run import run_scenario
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.ownership import give

@@ -11,10 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mrc_testbed.testbed.app.hunt.subject import ImpossibleError, Subject
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.shown import NOTHING, shown
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import RunError, ScenarioError, TestbedError, lack_of
 from mrc_testbed.testbed.expect.vocabulary import Severity
 from mrc_testbed.testbed.rundir.results import LOGS
@@ -120,7 +122,7 @@ def _what_failed(verdict: Verdict, record: RunRecord) -> Outcome:
         seen = {check.name: shown(check).observed for check in errors}
         return Outcome({name: "" if what == NOTHING else what for name, what in seen.items()})
     if not verdict.fidelity.ok:
-        return Outcome({BOOKS: verdict.fidelity.reasons[0]})
+        return Outcome({BOOKS: causes_of_machine(verdict.fidelity)[0].said})
     return Outcome(problem="" if verdict.status is Status.PASS else verdict.reason)
 
 

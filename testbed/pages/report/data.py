@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.pages.report import tables, topology
 from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
 from mrc_testbed.testbed.pages.report.faults import fault_bands

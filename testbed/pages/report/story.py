@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.events import QpPortMove
 from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
-from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.steps import steps_by_job
 from mrc_testbed.testbed.checks.unmet import unmet_words
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_during
@@ -40,10 +42,8 @@ def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
 
 
 def _why(verdict: Verdict) -> str:
-    """The reason in one line, and what the first check that decided says."""
-    reason = verdict.reason
-    why = next((check.why for check in verdict.deciding), "")
-    return f"{reason[:1].upper()}{reason[1:]}{': ' if why else ''}{why}"
+    """The reason in one line."""
+    return verdict.reason
 
 
 def asked(record: RunRecord) -> str:
@@ -212,7 +212,7 @@ def fidelity_sentence(fidelity: Fidelity) -> str:
     if not fidelity.figures:
         return "Whether the machine kept time is not known: that is worked out at the end of a run."
     if not fidelity.ok:
-        return f"The machine did not keep time: {'; '.join(fidelity.reasons)}."
+        return f"The machine did not keep time: {_broken(fidelity)}."
     bound = [figure for figure in fidelity.figures if figure.limit and figure.observed is not None]
     nearest = max(bound, key=_share, default=None)
     if nearest is None:
@@ -224,7 +224,11 @@ def fidelity_sentence(fidelity: Fidelity) -> str:
 
 def _in_virtual_time(fidelity: Fidelity) -> str:
     told = "The run was computed in virtual time, which no machine has to keep."
-    return told if fidelity.ok else f"{told} Its figures are not reliable: {'; '.join(fidelity.reasons)}."
+    return told if fidelity.ok else f"{told} Its figures are not reliable: {_broken(fidelity)}."
+
+
+def _broken(fidelity: Fidelity) -> str:
+    return "; ".join(cause.said for cause in causes_of_machine(fidelity))
 
 
 def _share(figure: FidelityFigure) -> float:

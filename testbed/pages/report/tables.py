@@ -6,9 +6,10 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.healing import Healing, healings
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN, shown
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.story import CSS_CLASSES, SIGNS

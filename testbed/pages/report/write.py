@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.pages.assemble import assemble
 from mrc_testbed.testbed.pages.charts import CHART_SCRIPTS, CHART_STYLES
 from mrc_testbed.testbed.pages.report.clock import clock_of

@@ -11,8 +11,8 @@ from mrc_testbed.testbed.checks.figure import Observed, ask
 from mrc_testbed.testbed.checks.healing import RECOVERY_FILE, recovery_document
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_outline, load_record
-from mrc_testbed.testbed.checks.result import Verdict
 from mrc_testbed.testbed.checks.steps import job_steps, last_to_end
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.report.frames import documents, schema
 from mrc_testbed.testbed.report.frames.read import counted_frame, csv_frame, event_lines, rows_frame
 from mrc_testbed.testbed.rundir import lines, tables

@@ -164,7 +164,7 @@ def test_a_pass_on_the_second_try_is_a_pass(call: Call, script: Script, files: l
     assert (suite.get("errors"), suite.get("failures")) == ("0", "0")
     assert suite.find("properties/property[@name='tries']").get("value") == "2"  # type: ignore[union-attr]
     flaky = suite.findall("testcase/flakyError")
-    assert [one.get("message") for one in flaky] == ["not reliable: timers late (p99) 7 ms, limit 5 ms"]
+    assert [one.get("message") for one in flaky] == ["machine: timers late (p99): observed 7 ms, expected <= 5 ms"]
 
 
 def test_repeat_runs_the_same_seed_and_can_vary_it(call: Call, script: Script, files: list[str]) -> None:

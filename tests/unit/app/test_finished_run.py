@@ -116,7 +116,7 @@ def test_figures_of_a_machine_that_did_not_keep_time_are_not_given(tmp_path: Pat
     folder.fidelity["softnet_drops"] = 1
     run = finished(folder, tmp_path)
     assert run.verdict == "inconclusive"
-    with pytest.raises(Unknown, match="not reliable: kernel input drops"):
+    with pytest.raises(Unknown, match="machine: kernel input drops"):
         run.metric("steps_done")
 
 

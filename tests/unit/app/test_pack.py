@@ -50,14 +50,18 @@ def test_a_row_says_what_the_checks_of_shows_observed() -> None:
     assert (passed.why, passed.time, passed.folder) == ("", "12 s", "one")
     failed = row_of(CASES[1])
     assert failed.observed[0] == "step_time.p100 2.5 s (expected <= 2s)"
-    assert (failed.verdict, failed.why, failed.time) == ("fail, try 2", "failed: step_time.p100 <= 2s", "25 s")
+    assert (failed.verdict, failed.why, failed.time) == (
+        "fail, try 2",
+        "network: step_time.p100 <= 2s: observed 2.5 s, expected <= 2 s (one.yaml:7)",
+        "25 s",
+    )
     assert failed.folder == "again"
 
 
 def test_an_inconclusive_run_is_shown_as_such_and_why() -> None:
     row = row_of(CASES[2])
     assert row.verdict == "inconclusive"
-    assert row.why == "not reliable: timers late (p99) 7 ms, limit 5 ms"
+    assert row.why == "machine: timers late (p99): observed 7 ms, expected <= 5 ms"
 
 
 def test_a_row_without_a_run_observed_nothing() -> None:
@@ -107,7 +111,9 @@ def test_the_document_has_a_line_for_each_and_leads_to_the_runs() -> None:
     assert lines[2].startswith("`mrc-testbed paper`, today, on the kernel; 5 runs: 1 pass, 1 fail, 1 inconclusive, ")
     assert lines[4] == "| figure | the paper reports | observed here | verdict | time |"
     assert lines[6] == ("| 4 | all \\| is well | step_time.p100 1.5 s; qp_errors 0 | [pass](../one) | 12 s |")
-    assert lines[7].endswith("| [fail, try 2](../again): failed: step_time.p100 <= 2s | 25 s |")
+    assert lines[7].endswith(
+        "[fail, try 2](../again): network: step_time.p100 <= 2s: observed 2.5 s, expected <= 2 s (one.yaml:7) | 25 s |"
+    )
     assert lines[10] == "| table 4.2 | all \\| is well |  | not run |  |"
     assert len(lines) == 11
 

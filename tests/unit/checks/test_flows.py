@@ -18,7 +18,8 @@ from mrc_testbed.testbed.checks.figure import ask
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.report.summary import summary_text

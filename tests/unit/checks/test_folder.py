@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.tables import PortSample
 from mrc_testbed.testbed.switching.port_counts import PortCounts

@@ -10,7 +10,8 @@ import pytest
 
 from mrc_testbed.testbed.checks.figure import Observed, ask
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.summary import summary_text
 from tests.unit.checks.test_folder import HOSTS, SCENARIO, THREE_TIERS, RunFolder, at
@@ -221,7 +222,7 @@ def test_a_run_that_is_not_judged_measures_or_dies(tmp_path: Path) -> None:
     assert [check.status for check in verdict.checks[:2]] == [Status.FAIL, Status.FAIL]
     died = break_off(unjudged()).judge(tmp_path)
     assert (died.status, died.exit_code) == (Status.DIED, ExitCode.PASS)
-    assert died.reason == "job died at 4.4 s: QP h0->h2: retries"
+    assert died.reason == "network: job died at 4.4 s: QP h0->h2: retries"
     assert Verdict.from_dict(json.loads(json.dumps(died.as_dict()))) == died
 
 

@@ -10,8 +10,9 @@ import pytest
 from mrc_testbed.testbed.checks import builtin
 from mrc_testbed.testbed.checks.conservation import balance
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.checks.result import NOBODY_SENT, Status, Verdict
+from mrc_testbed.testbed.checks.result import NOBODY_SENT, Status
 from mrc_testbed.testbed.checks.senders import SENT_AND_ARRIVED, surpluses_of
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.report.summary import summary_text
 from tests.unit.checks.test_folder import HOSTS, RunFolder
 
@@ -59,7 +60,9 @@ def test_packets_that_no_endpoint_sent_make_a_run_inconclusive(tmp_path: Path, p
     verdict = forge_at_h0(prepare(RunFolder())).judge(tmp_path)
     assert verdict.status is OPEN
     assert intact(verdict) is OPEN
-    assert verdict.reason == f"not reliable: {NOBODY_SENT} 5: NIC of h0: 5 packets too many"
+    assert verdict.reason == (
+        f"machine: {NOBODY_SENT}: observed 5 packets, expected <= 0 packets; NIC of h0: 5 packets too many (and 1 more)"
+    )
 
 
 def test_packets_that_were_lost_without_a_fault_leave_wrong_bytes_a_fail(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from mrc_testbed.testbed.checks.builtin import ENDED, FINISHED, INTACT
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import load_record
-from mrc_testbed.testbed.checks.result import CheckResult, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from tests.unit.checks.test_flows import FlowFolder
 from tests.unit.checks.test_folder import HOSTS, LINK, RunFolder, at, fault, snapshot
 
@@ -199,7 +200,7 @@ def test_a_folder_without_one_of_its_files_is_not_believed(tmp_path: Path, name:
     folder = RunFolder(["evs_retired == 0"]).write(tmp_path)
     (folder / name).unlink()
     verdict = judge(load_record(folder))
-    assert (verdict.status, verdict.reason) == (Status.INCONCLUSIVE, f"not reliable: its folder lacks {name}")
+    assert (verdict.status, verdict.reason) == (Status.INCONCLUSIVE, f"machine: its folder lacks {name}")
 
 
 def test_only_too_many_wrong_bytes_are_a_fail_on_a_late_machine(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_what_decides_a_run_that_is_not_judged(tmp_path: Path) -> None:
     assert folder.judge(tmp_path).status is Status.MEASURED
     folder.completions[9][-1] = 4096
     verdict = folder.judge(tmp_path)
-    assert (verdict.status, verdict.reason) == (Status.FAIL, f"failed: {INTACT}")
+    assert (verdict.status, verdict.reason) == (Status.FAIL, f"network: {INTACT}: observed 4096 B, expected == 0 B")
     assert (rows(verdict)[INTACT], rows(verdict)[missed], rows(verdict)["bytes_wrong == 0"]) == (True, False, False)
     assert Verdict.from_dict(verdict.as_dict()) == verdict
 
@@ -247,7 +248,10 @@ def test_a_run_that_is_not_judged_and_measured_nothing_says_why(tmp_path: Path) 
     folder = baseline(RunFolder(["goodput_back.p100 <= 1ms during cut"]))
     folder.history = folder.history[:-1]
     verdict = folder.judge(tmp_path)
-    assert (verdict.status, verdict.reason) == (Status.INCONCLUSIVE, "open: the fabric was as planned")
+    assert (verdict.status, verdict.reason) == (
+        Status.INCONCLUSIVE,
+        "machine: the fabric was as planned: observed 1, expected == 2; settle: not done",
+    )
 
 
 def test_a_snapshot_that_belongs_to_two_windows(tmp_path: Path) -> None:

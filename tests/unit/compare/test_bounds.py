@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.bounds import OF_THE_BOUND, BoundRow, Room, bounds_of, gravest
 from mrc_testbed.testbed.compare.statistics import t_quantile
 from mrc_testbed.testbed.expect.vocabulary import Severity

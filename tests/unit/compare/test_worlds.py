@@ -141,7 +141,7 @@ def test_a_scenario_is_run_on_the_kernel_and_its_schedule_in_virtual_time(
 def test_a_kernel_run_that_stays_inconclusive_is_not_replayed(tmp_path: Path, call: Call) -> None:
     ended = call("worlds", str(late(tmp_path)))
     assert ended.status == 3
-    assert "small: not known: kernel: not reliable: timers late (p99) 90 ms" in ended.out
+    assert "small: not known: kernel: machine: timers late (p99): observed 90 ms" in ended.out
 
 
 def test_inconclusive_runs_beside_others_do_not_count(tmp_path: Path, call: Call) -> None:

@@ -324,7 +324,7 @@ def test_the_light_judges_by_the_limits_of_the_verdict() -> None:
     assert seen(told, cpu_pressure_some=0.7)[0] == "strained"
     assert seen(told, run_delay={**dict.fromkeys(HOSTS, 0.1), "h2": 0.3})[0] == "lost"
     told.snapshot(0.7, "h1", 10, late_ms=1, drops=2)
-    assert seen(told) == ("lost", "socket drops 2 packets, limit 0 packets")
+    assert seen(told) == ("lost", "socket drops: observed 2 packets, expected <= 0 packets")
 
 
 def test_what_was_dropped_before_the_workload_does_not_count() -> None:

@@ -161,7 +161,7 @@ def test_the_light_has_a_word_beside_its_colour(terminals: Any) -> None:
     figures = {"cpu_pressure_some": 0.8, "softnet_drops": 0}
     view(terminal).draw(told(MachineSeen(figures)))
     assert terminal.rows[0].endswith("● machine too slow")
-    assert terminal.rows[2].endswith("CPU pressure 80 %, limit 75 %")
+    assert terminal.rows[2].endswith("CPU pressure: observed 80 %, expected <= 75 %")
 
 
 def test_only_rows_that_changed_are_written(terminals: Any) -> None:

@@ -96,7 +96,7 @@ def test_the_page_says_what_was_wrong_with_the_machine(tmp_path: Path) -> None:
     assert spoiled.fidelity is not None
     spoiled.fidelity["udp_rcvbuf_errors"] = 12
     runs = load_runs([record_run(tmp_path / "a", spoiled), record_run(tmp_path / "b", RunFolder())])
-    assert machine_words(runs[0]) == "did not keep time: socket drops 12 packets, limit 0 packets"
+    assert machine_words(runs[0]) == "did not keep time: socket drops: observed 12 packets, expected <= 0 packets"
     assert machine_words(runs[1]) == "kept time; CPU pressure 27% of its limit"
     killed = replace(runs[0].verdict, fidelity=Fidelity((), caveat="the run was interrupted"))
     assert machine_words(replace(runs[0], verdict=killed)) == "not reliable: the run was interrupted"

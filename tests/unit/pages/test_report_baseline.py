@@ -8,7 +8,7 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Verdict
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.pages.report.data import drawn
 from mrc_testbed.testbed.pages.report.samples import read_samples
 from mrc_testbed.testbed.pages.report.write import report_text
@@ -121,7 +121,7 @@ def test_how_far_to_trust_stands_where_the_numbers_are(tmp_path: Path) -> None:
 def test_a_dead_job_says_when_and_by_which_qp(tmp_path: Path) -> None:
     record = load_record(record_run(tmp_path / "roce", break_off(variant(DYING, stalled={"a": at(3.6)}))))
     page, summary, _ = page_and_summary(record)
-    assert summary.splitlines()[-1] == "job died at 4.4 s: QP h0->h2: retries"
+    assert summary.splitlines()[-1] == "network: job died at 4.4 s: QP h0->h2: retries"
     assert "Job died at 4.4 s: QP " in page
     assert "RoCE, lossy" in page
     assert facts.endpoint_line(record).startswith("RoCE, lossy: go-back-n, timeout 16 (268 ms), 7 retries")

@@ -10,8 +10,9 @@ import pytest
 
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status, Verdict
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status
 from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.checks.windows import outages
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.clock import Clock, clock_of
@@ -68,7 +69,7 @@ def test_the_reason_is_that_of_a_check_that_decides(tmp_path: Path) -> None:
     wrong = CheckResult("bytes_wrong == 0", Status.FAIL, why="h2 got 7 wrong bytes", hard=True)
     verdict = Verdict(Status.FAIL, "small", (missed, wrong), Fidelity(()), judged=False)
     said = story(verdict, read(RunFolder(), tmp_path))["why"]
-    assert said == "Failed: bytes_wrong == 0: h2 got 7 wrong bytes"
+    assert said == "network: bytes_wrong == 0: h2 got 7 wrong bytes"
 
 
 def test_how_long_was_measured_is_not_told_where_it_is_not_known() -> None:
@@ -94,7 +95,7 @@ def test_an_inconclusive_run_says_why_and_what_to_try(tmp_path: Path) -> None:
     assert folder.fidelity is not None
     folder.fidelity["udp_rcvbuf_errors"] = 12
     said = told(folder, tmp_path)
-    assert said["why"] == "Not reliable: socket drops 12 packets, limit 0 packets"
+    assert said["why"] == "machine: socket drops: observed 12 packets, expected <= 0 packets"
     assert "half the load" in said["hint"]
     assert said["fidelity"].startswith("The machine did not keep time: socket drops 12")
 
@@ -130,7 +131,7 @@ def test_a_killed_run_tells_how_far_it_came_however_late_it_is_looked_at(tmp_pat
     said = told(folder, tmp_path)
     assert said["happened"].startswith("It ended after 7 s: 2 of 8 steps were finished")
     assert "at least" in said["happened"]
-    assert said["why"] == "Not reliable: the run was interrupted: killed"
+    assert said["why"] == "machine: the run was interrupted: killed"
     assert clock(load_record(tmp_path)).length_s < 10
 
 

@@ -96,7 +96,10 @@ def test_inconclusive_is_an_error_everywhere(case: Case) -> None:
     (suite,) = document(replace(case, tries=(outcome(Status.INCONCLUSIVE),)))
     assert set(map(tuple, results(suite).values())) == {("error",)}
     (first, *_) = suite.iter("error")
-    assert (first.get("type"), first.get("message")) == ("inconclusive", "timers late (p99) 7 ms, limit 5 ms")
+    assert (first.get("type"), first.get("message")) == (
+        "inconclusive",
+        "machine: timers late (p99): observed 7 ms, expected <= 5 ms",
+    )
     assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("4", "4", "0")
 
 

@@ -59,8 +59,8 @@ def test_a_run_is_told_by_its_verdict_and_headline(out: Path) -> None:
     first = runs[0]
     assert (first.scenario, first.headline, first.note) == ("small", "3 steps, P100 1.5 s", "")
     assert [run.note for run in runs[1:3]] == [
-        "failed: step_time.p100 <= 2s",
-        "not reliable: timers late (p99) 7 ms, limit 5 ms",
+        "network: step_time.p100 <= 2s: observed 2.5 s, expected <= 2 s (one.yaml:7)",
+        "machine: timers late (p99): observed 7 ms, expected <= 5 ms",
     ]
     assert first.size_bytes == sum(path.stat().st_size for path in first.folder.iterdir())
 
@@ -163,7 +163,7 @@ def test_the_list_as_data(out: Path, call: Call) -> None:
         "world": None,
         "verdict": "fail",
         "headline": "3 steps, P100 1.5 s",
-        "note": "failed: step_time.p100 <= 2s",
+        "note": "network: step_time.p100 <= 2s: observed 2.5 s, expected <= 2 s (one.yaml:7)",
         "began": "2026-01-02T12:00:00+00:00",
         "size_bytes": listed_run(out / NAMES[1]).size_bytes,
     }

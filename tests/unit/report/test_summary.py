@@ -66,7 +66,7 @@ def test_the_first_and_the_last_line_keep_them_together_too(tmp_path: Path) -> N
 def test_a_fail_names_the_check_last(tmp_path: Path) -> None:
     text = shown(RunFolder(expect=["steps_done == 9", "qp_errors > 0"]), tmp_path)
     assert "FAIL  steps_done == 9" in text
-    assert text.splitlines()[-1] == "failed: steps_done == 9 (and 1 more)"
+    assert text.splitlines()[-1] == "network: steps_done == 9: observed 8, expected == 9 (scenario.yaml:9, and 1 more)"
 
 
 def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_a_slow_machine_is_said_once_and_each_check_keeps_what_it_saw(tmp_path: 
     assert "? pass  data were moved" in text
     assert "did NOT keep time:" in text
     assert "!! socket drops 12" in " ".join(text.split())
-    assert text.count("limit 0 packets") == 1
+    assert text.count("expected <= 0 packets") == 1
     assert text.splitlines()[-2:] == [
-        "not reliable: socket drops 12 packets, limit 0 packets",
+        "machine: socket drops: observed 12 packets, expected <= 0 packets",
         "try a calmer machine, or half the load: --set fabric.port_rate=12.5mbit --set fabric.rtt=40ms",
     ]
 
@@ -110,7 +110,7 @@ def test_an_open_check_says_what_is_lacking(tmp_path: Path) -> None:
     folder.events = [event for event in folder.events if event["event"] != "ev_state"]
     text = shown(folder, tmp_path)
     assert "no EV was retired by a fault" in text
-    assert text.splitlines()[-1] == "open: recovery.p100 <= 6 rtt"
+    assert text.splitlines()[-1] == "scenario: recovery.p100 <= 6 rtt: no EV was retired by a fault (scenario.yaml:9)"
 
 
 def test_a_killed_run_can_still_be_shown(tmp_path: Path) -> None:

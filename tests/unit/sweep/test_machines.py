@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mrc_testbed.testbed.app.batch import load_cases
-from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status, Verdict
+from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode, RunError, TestbedError, UsageError
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir import results

@@ -242,7 +242,7 @@ def test_a_step_tells_the_tightest_figure() -> None:
     assert (step.carried, step.worst, step.margin) == (True, "CPU pressure", pytest.approx(0.2))
     late = step_of(24_000, outcome(Status.INCONCLUSIVE))
     assert (late.carried, late.margin, late.worst) == (False, 0, "timers late (p99)")
-    assert late.reason.startswith("not reliable: ")
+    assert late.reason.startswith("machine: ")
 
 
 def roomy() -> RunOutcome:
@@ -269,7 +269,7 @@ def test_calibrate_tells_each_load_saves_and_shows(call: Call, loads: list[RunOu
     ended = call("calibrate")
     assert (ended.status, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert lines[0] == "mrc, 17,000 packets/s: not carried: not reliable: timers late (p99) 7 ms, limit 5 ms"
+    assert lines[0] == "mrc, 17,000 packets/s: not carried: machine: timers late (p99): observed 7 ms, expected <= 5 ms"
     assert lines[1] == lines[0]
     assert lines[2].startswith("mrc, 8,500 packets/s: held")
     assert lines[9].startswith("mrc, 64 hosts, 2,")

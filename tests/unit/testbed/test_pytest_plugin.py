@@ -19,7 +19,7 @@ from tests.unit.outcomes import outcome, without_data, write_scenario
 pytest_plugins = "pytester"
 PASS, FAIL, UNKNOWN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
 PLUGIN = ("-p", "mrc_testbed.testbed.pytest_plugin", "-p", "no:cacheprovider")
-REASON = "not reliable: timers late (p99) 7 ms, limit 5 ms"
+REASON = "machine: timers late (p99): observed 7 ms, expected <= 5 ms"
 A_TEST = """
 def test_it(mrc_testbed):
     result = mrc_testbed.run("one.yaml")
@@ -55,7 +55,9 @@ def test_a_pass_passes_and_a_fail_is_the_tests_to_judge(pytester: pytest.Pyteste
     pytester.makepyfile(A_TEST + A_TEST.replace("test_it", "test_again"))
     result = pytester.runpytest(*PLUGIN)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*AssertionError: one.yaml:7: failed: step_time.p100 <= 2s"])
+    result.stdout.fnmatch_lines(
+        ["*AssertionError: network: step_time.p100 <= 2s: observed 2.5 s, expected <= 2 s (one.yaml:7)"]
+    )
     assert len(ran) == 2, "a fail is not tried again"
 
 
@@ -73,7 +75,9 @@ def test_what_no_try_can_mend_is_not_tried_again(pytester: pytest.Pytester, scri
     pytester.makepyfile(A_TEST)
     result = pytester.runpytest(*PLUGIN)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["inconclusive after 1 try: open: recovery.p100 <= 8 rtt; see results/one"])
+    result.stdout.fnmatch_lines(
+        ["inconclusive after 1 try: scenario: recovery.p100 <= 8 rtt: no EV was retired by a fault; see results/one"]
+    )
     assert len(ran) == 1
 
 
