@@ -86,7 +86,7 @@ class Verdict:
             "fidelity": {"ok": self.fidelity.ok, **asdict(self.fidelity)},
             "death": self.death,
             "judged": self.judged,
-            "cause": asdict(self.cause) if self.cause else None,
+            "causes": [asdict(cause) for cause in self.causes],
         }
 
     @staticmethod

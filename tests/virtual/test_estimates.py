@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.app.run import run_scenario
-from mrc_testbed.testbed.checks.result import Status, Verdict
+from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.files import read_lines
 from mrc_testbed.testbed.scenario import Scenario, load_scenario_text
@@ -74,5 +75,5 @@ def test_a_limit_that_nobody_wrote_ends_inconclusive(
     scenario = load_scenario_text(f"{HEAD}workload: [{WRITES_LONG}]\n{stops}", overrides=written)
     verdict = judged(scenario, tmp_path)
     assert verdict.status is status
-    said = "; ".join((verdict.reason, *verdict.fidelity.reasons))
+    said = "; ".join(map(str, verdict.causes))
     assert ("nobody wrote that limit: write one, `time_limit: 18s`" in said) is (not written)

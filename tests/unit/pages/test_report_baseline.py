@@ -122,7 +122,7 @@ def test_a_dead_job_says_when_and_by_which_qp(tmp_path: Path) -> None:
     record = load_record(record_run(tmp_path / "roce", break_off(variant(DYING, stalled={"a": at(3.6)}))))
     page, summary, _ = page_and_summary(record)
     assert summary.splitlines()[-1] == "network: job died at 4.4 s: QP h0->h2: retries"
-    assert "Job died at 4.4 s: QP " in page
+    assert "network: job died at 4.4 s: QP " in page
     assert "RoCE, lossy" in page
     assert facts.endpoint_line(record).startswith("RoCE, lossy: go-back-n, timeout 16 (268 ms), 7 retries")
     assert [row.stall for row in facts.fault_rows(record)] == ["800 ms, 40 T"]

@@ -97,7 +97,7 @@ def test_an_inconclusive_run_says_why_and_what_to_try(tmp_path: Path) -> None:
     said = told(folder, tmp_path)
     assert said["why"] == "machine: socket drops: observed 12 packets, expected <= 0 packets"
     assert "half the load" in said["hint"]
-    assert said["fidelity"].startswith("The machine did not keep time: socket drops 12")
+    assert said["fidelity"].startswith("The machine did not keep time: socket drops: observed 12")
 
 
 def test_an_open_check_says_what_it_lacks(tmp_path: Path) -> None:
