@@ -17,8 +17,9 @@ from mrc_testbed.testbed.compare.statistics import (
     blocked_ratio,
     difference,
     geometric_mean,
+    paired,
     ratio,
-    share_a_machine,
+    shared,
 )
 
 FEW = 10
@@ -112,13 +113,21 @@ class Comparison:
         return found if len(found) > 1 else frozenset()
 
     @property
+    def paired(self) -> bool:
+        """Every group shares seeds with the base."""
+        blocks = [{(run.machine, run.seed): (0.0,) for run in column.counted} for column in self.columns]
+        return all(paired(one, blocks[self.base]) for one in blocks)
+
+    @property
     def intervals(self) -> int:
         """Number of intervals; about one in twenty is beyond chance by chance alone."""
         cells = (cell for row in self.rows for cell in row.cells)
         return sum(cell.estimate is not None and cell.estimate.low is not None for cell in cells)
 
 
-_ByMachine = Mapping[str, Sequence[float]]
+Block = tuple[str, int]
+"""The machine and the seed of a run."""
+_Values = Mapping[Block, Sequence[float]]
 _PARTLY = "not every run that counts has the figure"
 
 
@@ -172,22 +181,22 @@ def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int)
     return ComparisonRow(figure, kind, tuple(_judged(figure, kind, cell, whole) for cell in cells))
 
 
-def _values(figure: ComparedFigure, column: ComparisonColumn) -> _ByMachine:
-    found: dict[str, list[float]] = {}
+def _values(figure: ComparedFigure, column: ComparisonColumn) -> _Values:
+    found: dict[Block, list[float]] = {}
     for run in column.counted:
         value = run.figures.values.get(figure.key)
         if value is not None:
-            found.setdefault(run.machine, []).append(value)
+            found.setdefault((run.machine, run.seed), []).append(value)
     return found
 
 
-def _cell(kind: str, by_machine: _ByMachine, runs: int, base: _ByMachine) -> ComparisonCell:
+def _cell(kind: str, values_of: _Values, runs: int, base: _Values) -> ComparisonCell:
     """Without a base it is not compared."""
-    values = _flat(by_machine)
+    values = _flat(values_of)
     if not values:
         return ComparisonCell((), runs)
     mean = geometric_mean(values) if kind == RATIO else fmean(values)
-    return ComparisonCell(values, runs, mean, _estimate(kind, by_machine, base) if base else None)
+    return ComparisonCell(values, runs, mean, _estimate(kind, values_of, base) if base else None)
 
 
 def _judged(figure: ComparedFigure, kind: str, cell: ComparisonCell, base_whole: bool) -> ComparisonCell:
@@ -200,16 +209,25 @@ def _judged(figure: ComparedFigure, kind: str, cell: ComparisonCell, base_whole:
     return replace(cell, reads=_reads(figure, kind, cell.estimate))
 
 
-def _estimate(kind: str, of: _ByMachine, base: _ByMachine) -> Estimate:
-    """Within machines where there are several, else of all values together."""
-    if len(of.keys() | base.keys()) > 1 and share_a_machine(of, base):
-        return blocked_ratio(of, base) if kind == RATIO else blocked_difference(of, base)
+def _estimate(kind: str, of: _Values, base: _Values) -> Estimate:
+    """Of pairs with the same seed on the same machine; else within machines where there are several; else of all
+    values together."""
+    ours, theirs = (of, base) if paired(of, base) else (_by_machine(of), _by_machine(base))
+    if len(ours.keys() | theirs.keys()) > 1 and shared(ours, theirs):
+        return blocked_ratio(ours, theirs) if kind == RATIO else blocked_difference(ours, theirs)
     values, others = _flat(of), _flat(base)
     return ratio(values, others) if kind == RATIO else difference(values, others)
 
 
-def _flat(by_machine: _ByMachine) -> tuple[float, ...]:
-    return tuple(value for values in by_machine.values() for value in values)
+def _by_machine(values_of: _Values) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for (machine, _), values in values_of.items():
+        found.setdefault(machine, []).extend(values)
+    return found
+
+
+def _flat(values_of: _Values) -> tuple[float, ...]:
+    return tuple(value for values in values_of.values() for value in values)
 
 
 def _strangers(columns: Sequence[ComparisonColumn], base: int) -> list[str]:

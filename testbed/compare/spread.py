@@ -3,12 +3,13 @@
 A group's spread is by how much two of its runs differ, in the mean over all pairs, on logarithms: some per cent (Gini's
 mean difference). Its interval is by the jackknife (J. W. Tukey, Annals of Mathematical Statistics 29, 1958): from each
 run comes a pseudo-value, what it adds to the spread, and those have Student's interval. Two groups are compared by
-their pseudo-values with Welch's. Neither asks for a normal distribution, from which figures of hashed flows are far.
+their pseudo-values, seed by seed where they share seeds, else with Welch's. Neither asks for a normal distribution,
+from which figures of hashed flows are far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, log
 from statistics import median
@@ -16,7 +17,14 @@ from statistics import median
 from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonRow
 from mrc_testbed.testbed.compare.figures import ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
-from mrc_testbed.testbed.compare.statistics import Estimate, difference, geometric_mean, mean_estimate
+from mrc_testbed.testbed.compare.statistics import (
+    Estimate,
+    blocked_difference,
+    difference,
+    geometric_mean,
+    mean_estimate,
+    paired,
+)
 
 LEAST_SEEDS = 5
 """Fewer tell too little of a spread."""
@@ -75,21 +83,29 @@ def _by_seed(runs: Sequence[ComparedRun]) -> dict[int, list[ComparedRun]]:
 
 def _spread(row: ComparisonRow, groups: Sequence[_Group], base: int) -> FigureSpread | None:
     """None where a group has the figure of too few seeds."""
-    values = [_values(row.figure.key, runs) for _, runs in groups]
-    if any(len(some) < LEAST_SEEDS for some in values):
+    by_seed = [_values(row.figure.key, runs) for _, runs in groups]
+    if any(len(some) < LEAST_SEEDS for some in by_seed):
         return None
-    parts = [pseudo_values(some) for some in values]
+    parts = [dict(zip(some, pseudo_values(list(some.values())), strict=True)) for some in by_seed]
     spread = [
-        GroupSpread(label, some, mean_difference(own), "" if number == base else _reads(own, parts[base]))
-        for number, ((label, _), some, own) in enumerate(zip(groups, values, parts, strict=True))
+        GroupSpread(
+            label,
+            tuple(sorted(some.values())),
+            mean_difference(list(own.values())),
+            "" if number == base else _reads(own, parts[base]),
+        )
+        for number, ((label, _), some, own) in enumerate(zip(groups, by_seed, parts, strict=True))
     ]
     return FigureSpread(row.figure, tuple(spread))
 
 
-def _values(key: str, runs: Sequence[ComparedRun]) -> tuple[float, ...]:
-    """One a seed, of several runs with it their mean; the least first."""
-    found = ([run.figures.values[key] for run in some if key in run.figures.values] for some in _by_seed(runs).values())
-    return tuple(sorted(geometric_mean(some) for some in found if some))
+def _values(key: str, runs: Sequence[ComparedRun]) -> dict[int, float]:
+    """By seed, of several runs with it their mean."""
+    found = {
+        seed: [run.figures.values[key] for run in some if key in run.figures.values]
+        for seed, some in _by_seed(runs).items()
+    }
+    return {seed: geometric_mean(some) for seed, some in found.items() if some}
 
 
 def pseudo_values(values: Sequence[float]) -> list[float]:
@@ -111,8 +127,11 @@ def mean_difference(parts: Sequence[float]) -> Estimate:
     return Estimate(expm1(found.value), expm1(max(found.low, 0.0)), expm1(found.high))
 
 
-def _reads(parts: Sequence[float], base: Sequence[float]) -> str:
-    found = difference(parts, base)
+def _reads(parts: Mapping[int, float], base: Mapping[int, float]) -> str:
+    """Of pairs with the same seed where groups share them."""
+    ours, theirs = ({seed: (part,) for seed, part in each.items()} for each in (parts, base))
+    pairs = paired(ours, theirs)
+    found = blocked_difference(ours, theirs) if pairs else difference(list(parts.values()), list(base.values()))
     if not found.clear_of(0.0) or abs(found.value) < NEGLIGIBLE:
         return ""
     return "more" if found.value > 0 else "less"

@@ -4,8 +4,10 @@ Ratios are of geometric means, with Welch's interval (B. L. Welch, Biometrika 34
 are positive, their errors are relative, and variances may differ. Where there are zeros, differences of means with the
 same interval. With two or three repeats the intervals are wide.
 
-Runs of several machines are compared machine by machine: groups and machines add up (randomised blocks; R. A. Fisher,
-The Design of Experiments, 1935), so that a slow machine is no difference between groups.
+Runs of several machines are compared machine by machine, and runs of groups that share seeds seed by seed: groups and
+blocks add up (randomised blocks; R. A. Fisher, The Design of Experiments, 1935), so that a slow machine, or a seed that
+hashes many flows onto one link, is no difference between groups. With one run of each group in a block this is
+Student's paired test.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from functools import cache
 from math import cos, exp, gamma, log, pi, sqrt, tan
 from operator import mul
 from statistics import fmean, variance
+from typing import Any
 
 CONFIDENCE = 0.95
 ALIKE = "repeats alike"
@@ -82,17 +85,23 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     return Estimate(value, value - reach, value + reach)
 
 
-Blocks = Mapping[str, Sequence[float]]
-"""Values of a group by the machine that they are of."""
+Blocks = Mapping[Any, Sequence[float]]
+"""Values of a group by what they have in common with those of others: the machine, or the machine and the seed."""
 
 
-def share_a_machine(of: Blocks, base: Blocks) -> bool:
-    """Whether some machine has values of both groups."""
-    return any(of[machine] and base.get(machine) for machine in of)
+def shared(of: Blocks, base: Blocks) -> int:
+    """How many blocks have values of both groups."""
+    return sum(bool(of[block] and base.get(block)) for block in of)
+
+
+def paired(of: Blocks, base: Blocks) -> bool:
+    """Whether two or more blocks have both groups, and no more of them have one alone."""
+    both = shared(of, base)
+    return both >= 2 and 2 * both >= len(of.keys() | base.keys())
 
 
 def blocked_ratio(of: Blocks, base: Blocks) -> Estimate:
-    """As `ratio`, of groups that share a machine."""
+    """As `ratio`, of groups that share a block."""
     logs = blocked_difference(_logs(of), _logs(base))
     if logs.low is None or logs.high is None:
         return Estimate(exp(logs.value), why=logs.why)
@@ -100,9 +109,9 @@ def blocked_ratio(of: Blocks, base: Blocks) -> Estimate:
 
 
 def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
-    """As `difference`, of groups that share a machine: the mean of the differences on each machine, weighted by how
-    well it knows its own. What other machines have of one group alone says nothing here."""
-    pairs = [(of[machine], base[machine]) for machine in of if of[machine] and base.get(machine)]
+    """As `difference`, of groups that share a block: the mean of the differences in each block, weighted by how well it
+    knows its own. What other blocks have of one group alone says nothing here."""
+    pairs = [(of[block], base[block]) for block in of if of[block] and base.get(block)]
     weights = [len(ours) * len(theirs) / (len(ours) + len(theirs)) for ours, theirs in pairs]
     differences = [fmean(ours) - fmean(theirs) for ours, theirs in pairs]
     value = sum(map(mul, weights, differences)) / sum(weights)
@@ -118,7 +127,7 @@ def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
 
 
 def _logs(blocks: Blocks) -> Blocks:
-    return {machine: [log(value) for value in values] for machine, values in blocks.items()}
+    return {block: [log(value) for value in values] for block, values in blocks.items()}
 
 
 @cache

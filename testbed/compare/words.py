@@ -102,6 +102,7 @@ def caveat(comparison: Comparison) -> str:
     many = f"about {by_chance:.0f}" if by_chance >= 1 else "hardly any"
     machines = len(comparison.machines)
     how = f"within each of {machines} machines, then over all of them" if machines else "Welch, on logarithms"
+    how = "of pairs with the same seed, on logarithms" if comparison.paired else how
     return (
         f"Ratios are of geometric means, with 95 % intervals ({how}). Of"
         f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."

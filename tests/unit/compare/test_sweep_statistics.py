@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.testbed.compare.statistics import blocked_difference, blocked_ratio, difference, share_a_machine
+from mrc_testbed.testbed.compare.statistics import blocked_difference, blocked_ratio, difference, shared
 
 values = st.lists(st.floats(1, 100), min_size=2, max_size=5)
 
@@ -46,7 +46,7 @@ def test_ratios_are_of_logarithms() -> None:
 def test_a_machine_with_one_group_alone_says_nothing() -> None:
     both = ({"a": [2.0, 3.0]}, {"a": [1.0, 2.0]})
     assert blocked_difference({**both[0], "b": [99.0]}, both[1]) == blocked_difference(*both)
-    assert not share_a_machine({"a": [1.0]}, {"b": [1.0]})
+    assert not shared({"a": [1.0]}, {"b": [1.0]})
 
 
 def test_two_single_runs_give_no_interval() -> None:
