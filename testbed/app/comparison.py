@@ -15,6 +15,7 @@ from mrc_testbed.testbed.errors import NotRepeatedError, RunError, UsageError
 from mrc_testbed.testbed.pages.comparison.page import comparison_page
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import COMPARE_FILE, new_folder
+from mrc_testbed.testbed.scenario import Setting
 from mrc_testbed.testbed.whole_files import write_whole
 
 NAME = "compare"
@@ -38,19 +39,25 @@ class Compared:
 
 
 def compare_folders(
-    folders: Sequence[Path], out: Path, with_inconclusive: bool = False, against: Sequence[Path] = ()
+    folders: Sequence[Path],
+    out: Path,
+    with_inconclusive: bool = False,
+    against: Sequence[Path] = (),
+    cells: Sequence[Sequence[Setting]] = (),
 ) -> Compared:
     """Compare the runs in these folders, and write compare.json and compare.html into a new folder in `out`.
 
     `against`: runs that are groups of their own and the base, although they may have been asked for the same, as those
-    of another version. Raises UsageError for fewer than two runs and for folders of none; RunError when the files
-    cannot be written.
+    of another version. `cells`: of a matrix, one a folder, by which groups are named. Raises UsageError for fewer than
+    two runs and for folders of none; RunError when the files cannot be written.
     """
     if len(folders) + len(against) < 2:
         raise UsageError("a comparison needs at least two runs")
     runs = load_runs([*against, *folders])
     if against:
         runs = [run.on_side(AGAINST if number < len(against) else GIVEN) for number, run in enumerate(runs)]
+    if cells:
+        runs = [run.in_cell(cell) for run, cell in zip(runs, cells, strict=True)]
     sequences = sequence_diff(runs[0], runs[1]) if repeats(runs) else None
     again = " ".join(["mrc-testbed compare", *map(str, folders), *(f"--against {path}" for path in against)])
     return write_comparison(runs, sequences, out, again, with_inconclusive)

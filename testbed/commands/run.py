@@ -240,11 +240,12 @@ def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: b
     from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
     from mrc_testbed.testbed.compare.console import show_comparison
 
-    folders = [case.outcome.folder for case in cells if case.outcome and case.outcome.folder]
-    if len(folders) < 2:
+    done = [(case.outcome.folder, case.settings) for case in cells if case.outcome and case.outcome.folder]
+    if len(done) < 2:
         return
+    folders, settings = zip(*done, strict=True)
     try:
-        found = compare_folders(folders, out)
+        found = compare_folders(folders, out, cells=settings)
     except Exception as error:
         errors.show(error)
         return

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names
 
 MOST_NAMED = 3
-"""Groups that differ in more keys than this are named by their scenarios."""
+"""Groups that differ in more keys than this are named by their scenarios, unless they are cells of one matrix."""
 NOT_SET = "-"
 
 
@@ -61,9 +61,10 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
         alike.setdefault(tuple(sorted(mine.items())), []).append(run)
     parts = [tuple(part) for part in alike.values()]
     moved = [key for key in _differing([part[0].settings for part in parts]) if key in names or key not in NAMED]
+    moved = [key for key in moved if not _goes_with_its_choice(key, runs)]
     keys = [key for key in moved if not _is_explained(key, names, runs)]
     keys.sort(key=lambda key: names.index(key) if key in names else len(names))
-    named = len(keys) <= MOST_NAMED
+    named = len(keys) <= MOST_NAMED or all(key in names for key in keys)
     shorts = short_names(keys)
     shown = {key: distinct_texts(run.settings.get(key, NOT_SET) for run in runs) for key in keys}
     places = [tuple(shown[key][part[0].settings.get(key, NOT_SET)] for key in keys) if named else () for part in parts]
@@ -72,19 +73,29 @@ def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     groups = [RunGroup(label, part, place) for label, part, place in zip(labels, parts, places, strict=True)]
     groups.sort(key=lambda group: [axis.values.index(value) for axis, value in zip(axes, group.place, strict=True)])
     base = next(number for number, group in enumerate(groups) if runs[0] in group.runs)
-    return Grouping(tuple(groups), tuple(axes), (*_other_work(groups, keys, moved), *_other_machines(runs)), base)
+    return Grouping(
+        tuple(groups), tuple(axes), (*_other_work(groups, named, keys, moved), *_other_machines(runs)), base
+    )
 
 
 def _names(runs: Sequence[ComparedRun]) -> tuple[str, ...]:
-    """The axes of names that all have, as variants or cases of one scenario."""
+    """The axes that all have, as variants or cases of one scenario, or keys of the matrix that they are cells of."""
     of_one = len({run.scenario for run in runs}) == 1
-    return tuple(key for key in NAMED if of_one and all(key in run.settings for run in runs))
+    named = [key for key in NAMED if of_one and all(key in run.settings for run in runs)]
+    return tuple(dict.fromkeys([*named, *(key for key in runs[0].axes if all(key in run.axes for run in runs))]))
 
 
 def _is_explained(key: str, names: Sequence[str], runs: Sequence[ComparedRun]) -> bool:
-    """Whether variant and case alone decide the value of a key: their names then say it all."""
+    """Whether variant, case and matrix alone decide the value of a key: their names then say it all."""
     pairs = {(tuple(run.settings[name] for name in names), run.settings.get(key)) for run in runs}
     return bool(names) and key not in (*names, SIDE) and len(pairs) == len({which for which, _ in pairs})
+
+
+def _goes_with_its_choice(key: str, runs: Sequence[ComparedRun]) -> bool:
+    """Whether it is of an implementation, as of a congestion control, with one value wherever that is chosen."""
+    chosen = {run.settings.get(f"endpoint.{kind}") for run in runs for kind in ("congestion_control", "ev_selection")}
+    group, _, own = key.removeprefix("endpoint.").partition(".")
+    return bool(own) and group in chosen and len({run.settings.get(key) for run in runs} - {None}) == 1
 
 
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
@@ -117,16 +128,16 @@ def _named(short: str, value: str) -> str:
     return value if short in NAMED else f"{short}={value}"
 
 
-def _other_work(groups: Sequence[RunGroup], keys: Sequence[str], moved: Sequence[str]) -> list[str]:
+def _other_work(groups: Sequence[RunGroup], named: bool, keys: Sequence[str], moved: Sequence[str]) -> list[str]:
     """If groups do different work, a ratio of their times says little. `moved`: all keys in which they differ. QPs
     only share the same work out."""
     work = [key for key in moved if key.split(".")[0] == "workload" and key.split(".")[-1] != QPS]
     names = list(dict.fromkeys(group.runs[0].scenario for group in groups))
-    if len(keys) > MOST_NAMED:
+    if not named:
         what = f"{', '.join(names)} are different scenarios" if len(names) > 1 else "the scenarios differ"
         return [f"{what}, in {len(keys)} keys: side by side, but no ratio here compares like with like"]
-    named = ", ".join(work if len(work) <= MOST_NAMED else dict.fromkeys(".".join(key.split(".")[:3]) for key in work))
-    return [f"the workload differs ({named}): times and counts are of different work"] if work else []
+    shown = ", ".join(work if len(work) <= MOST_NAMED else dict.fromkeys(".".join(key.split(".")[:3]) for key in work))
+    return [f"the workload differs ({shown}): times and counts are of different work"] if work else []
 
 
 _MACHINE = {

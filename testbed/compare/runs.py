@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,14 @@ from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.figures import RunFigures, measured
-from mrc_testbed.testbed.compare.settings import settings_of
+from mrc_testbed.testbed.compare.settings import SEED, settings_of
 from mrc_testbed.testbed.errors import TestbedError, UsageError
 from mrc_testbed.testbed.report.facts import headline
 from mrc_testbed.testbed.report.transport_words import transport_words
 from mrc_testbed.testbed.rundir.files import RecordError, any_values, read_json
 from mrc_testbed.testbed.rundir.lines import HISTORY
+from mrc_testbed.testbed.scenario import Setting
+from mrc_testbed.testbed.scenario.model.matrix import NAMED
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 SIDE = "runs"
@@ -32,7 +34,7 @@ class ComparedRun:
     `spoken`: its transport in words. `settings`: by key; runs with equal settings are repeats. `believed`: the machine
     kept time and the run was complete, so its figures count. `paths`: those that carried data, as `h0->h4 p0/2`; empty
     without final counters. `machine`: the name of the one that ran it, where it is one of several; virtual time has
-    none. `loaded`: its record, if that was read already.
+    none. `loaded`: its record, if that was read already. `axes`: those of its settings that a matrix varied.
     """
 
     folder: Path
@@ -48,10 +50,17 @@ class ComparedRun:
     paths: frozenset[str] = field(default=frozenset(), repr=False)
     machine: str = ""
     loaded: RunRecord | None = field(default=None, repr=False, compare=False)
+    axes: tuple[str, ...] = ()
 
     def on_side(self, side: str) -> ComparedRun:
         """The same run, distinct from runs of other sides with equal settings."""
         return replace(self, settings={**self.settings, SIDE: side})
+
+    def in_cell(self, cell: Iterable[Setting]) -> ComparedRun:
+        """The same run, as the cell of a matrix. A seed is no axis: it is a draw of the same settings."""
+        given = {one.key: one.shown for one in cell if one.key != SEED}
+        axes = tuple(key for key in given if key not in NAMED)
+        return replace(self, settings={**self.settings, **{key: given[key] for key in axes}}, axes=axes)
 
     @cached_property
     def record(self) -> RunRecord:

@@ -11,6 +11,7 @@ from mrc_testbed.testbed.scenario.model.matrix import AXES, JUDGE
 from mrc_testbed.testbed.scenario.text.keys import whole_value
 from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_source
+from mrc_testbed.testbed.transports import registry
 from mrc_testbed.topos.families.clos2 import Clos2
 from mrc_testbed.topos.graph import Family
 
@@ -27,9 +28,18 @@ def settings_of(scenario: Scenario) -> dict[str, str]:
     found = {key: whole_value(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
     family = _family(scenario.shape().family)
     written_otherwise = [key for key in found if not family.get(key) and _is_below(key, family)]
-    for key in written_otherwise:
+    unread = [f"{group}." for group in _unread_groups(scenario)]
+    for key in [key for key in found if key in written_otherwise or key.startswith(tuple(unread))]:
         del found[key]
     return found | _plugins(scenario) | _usual(scenario)
+
+
+def _unread_groups(scenario: Scenario) -> Iterator[str]:
+    """Keys of transports, congestion controls and EV selections that the scenario has, and does not use."""
+    endpoint = scenario.endpoint
+    yield from (f"endpoint.{name}" for name in endpoint.plugins if name not in endpoint.chosen)
+    groups = {one.group for one in {**registry.known(), **scenario.offered.named("transport")}.values()}
+    yield from groups - {scenario.transport.group, "endpoint"}
 
 
 def _is_below(key: str, others: Iterable[str]) -> bool:

@@ -102,7 +102,8 @@ def caveat(comparison: Comparison) -> str:
     many = f"about {by_chance:.0f}" if by_chance >= 1 else "hardly any"
     machines = len(comparison.machines)
     how = f"within each of {machines} machines, then over all of them" if machines else "Welch, on logarithms"
-    how = "of pairs with the same seed, on logarithms" if comparison.paired else how
+    if comparison.paired:
+        how = f"of pairs with the same seed, {how if machines else 'on logarithms'}"
     return (
         f"Ratios are of geometric means, with 95 % intervals ({how}). Of"
         f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."

@@ -167,6 +167,9 @@ def compared_runs(found: Gathered, file: str) -> list[ComparedRun]:
         ComparedRun.from_cell(one.document["run"], one.folder, str((one.document.get("machine") or {}).get("host", "")))
         for one in there
     ]
+    names = _setting_names(found)
+    cells = [[names.setting(*setting) for setting in one.cell.settings.items()] for one in there]
+    runs = [run.in_cell(cell) for run, cell in zip(runs, cells, strict=True)]
     versions = [version_words(one.document) for one in there]
     if len(set(versions)) < 2:
         return runs
@@ -186,17 +189,21 @@ def compare_cells(found: Gathered, file: str) -> Compared | None:
     return write_comparison(runs, None, found.folder.path, f"mrc-testbed sweep gather {found.folder.path}")
 
 
+def _setting_names(found: Gathered) -> SettingNames:
+    values: dict[str, list[Any]] = {}
+    for cell in found.cells:
+        for key, value in cell.cell.settings.items():
+            values.setdefault(key, []).append(value)
+    return SettingNames(values)
+
+
 class Cases:
     """Cells as the cases of `run`, for its reports. Scenarios of one setting are loaded once, whatever their seed."""
 
     def __init__(self, found: Gathered) -> None:
         self._found = found
         self._loaded: dict[str, Scenario] = {}
-        values: dict[str, list[Any]] = {}
-        for cell in found.cells:
-            for key, value in cell.cell.settings.items():
-                values.setdefault(key, []).append(value)
-        self._names = SettingNames(values)
+        self._names = _setting_names(found)
         self._repeats: Counter[str] = Counter()
         for one in found.cells:
             self._repeats[_same(one.cell)] = max(self._repeats[_same(one.cell)], one.cell.number)

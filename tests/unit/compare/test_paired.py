@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.checks.result import Fidelity, Status, Verdict
+from mrc_testbed.testbed.checks.result import Fidelity, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.comparison import ComparisonCell, compare
 from mrc_testbed.testbed.compare.figures import RunFigures
 from mrc_testbed.testbed.compare.runs import ComparedRun
