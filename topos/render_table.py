@@ -67,13 +67,14 @@ def _rates(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _oversubscribed(family: Family) -> Iterator[tuple[str, str]]:
-    """Tiers whose switches have more bandwidth below them than above."""
+    """Tiers whose switches have more bandwidth below them than above; none where switches of a tier join each other."""
     down = {SwitchPlace(0, group): float(len(below)) for group, below in enumerate(family.below)}
     up: dict[SwitchPlace, float] = {}
     for lower, upper, share in family.cables():
         up[lower] = up.get(lower, 0.0) + share
         down[upper] = down.get(upper, 0.0) + share
-    for tier in range(len(family.tiers)):
+    flat = {lower.tier for lower, upper, _ in family.cables() if lower.tier == upper.tier}
+    for tier in set(range(len(family.tiers))) - flat:
         places = [place for place in up if place.tier == tier]
         ratio = max((down[place] / up[place] for place in places), default=0.0)
         if ratio > 1:

@@ -148,23 +148,31 @@ def wait_line(record: RunRecord, job: NamedJob) -> str:
 
 
 def step_line(record: RunRecord, job: NamedJob) -> str:
-    """Clean step times of a job beside those in faults."""
-    clean = _spread(record, Window(Span.CLEAN, scope=scope_of(job.name)), ("median", "p100"))
-    during = _spread(record, Window(Span.FAULTS, scope=scope_of(job.name)), ("median", "p100"))
-    return f"clean {clean}; during faults {during}" if record.occurrences else clean
+    """Clean step times of a job beside those in faults; where no step is clean, as in a run of one step, those of
+    all."""
+    found = {span: _spread(record, Window(span, scope=scope_of(job.name))) for span in _SPANS}
+    if not found[Span.RUN]:
+        return "no finished step"
+    clean = found[Span.CLEAN] or f"no clean step; of all {found[Span.RUN]}"
+    during = f"during faults {found[Span.FAULTS] or 'no step'}"
+    return f"{'clean ' if found[Span.CLEAN] else ''}{clean}; {during}" if record.occurrences else clean
 
 
-def _spread(record: RunRecord, window: Window, stats: Sequence[str]) -> str:
+_SPANS = (Span.RUN, Span.CLEAN, Span.FAULTS)
+
+
+def _spread(record: RunRecord, window: Window) -> str:
+    """Empty where there was no step."""
     try:
         times = step_durations(record, window)
     except NoData:
-        return "no finished step"
-    words = ", ".join(f"{_title(stat)} {amount(Dimension.TIME, statistic(times, stat))}" for stat in stats)
-    return f"{words} ({len(times)} {'step' if len(times) == 1 else 'steps'})"
+        return ""
+    median, most = (amount(Dimension.TIME, statistic(times, stat)) for stat in ("median", "p100"))
+    return f"median {median}, P100 {most} ({_steps(len(times))})"
 
 
-def _title(stat: str) -> str:
-    return stat.upper() if stat.startswith("p") else stat
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def headline(record: RunRecord) -> str:
@@ -181,10 +189,11 @@ def _step_headline(record: RunRecord, job: NamedJob) -> str:
     whose = f"{job.name} " if len(record.scenario.jobs) > 1 else ""
     if not steps:
         return f"{whose}0 of {wanted} steps" if wanted else f"{whose}no step"
-    count = f"{whose}{len(steps)} steps" if wanted in (0, len(steps)) else f"{whose}{len(steps)} of {wanted} steps"
+    whole = wanted in (0, len(steps))
+    count = f"{whose}{_steps(len(steps))}" if whole else f"{whose}{len(steps)} of {_steps(wanted)}"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _known(record, parse_figure("step_time.median clean").of(scope_of(job.name)))
-    return f"{count}, P100 {worst}, clean median {clean}"
+    return f"{count}, P100 {worst}{'' if clean == NOTHING else f', clean median {clean}'}"
 
 
 def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
