@@ -83,10 +83,31 @@ def run() -> int:
     results = out / "results.json"
     told: dict[str, Any] = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
     tell("GITHUB_STEP_SUMMARY", summary(told, status))
+    print("\n".join(annotated(told)), flush=True)
     outputs = {"exit-code": status, "verdict": told.get("verdict", "bad input"), "results": results.as_posix()}
     outputs["junit"] = (out / "junit.xml").as_posix()
     tell("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
     return status
+
+
+def annotated(told: dict[str, Any]) -> list[str]:
+    """A command to GitHub for each run that did not pass: its cause, at the line of the expectation."""
+    found = []
+    for each in told.get("runs", ()):
+        if not (reason := str(each.get("reason") or "")):
+            continue
+        cause: dict[str, Any] = next(iter(each.get("causes") or ()), {})
+        file, _, line = str(cause.get("place") or "").rpartition(":")
+        keys = {"file": file or each["file"], **({"line": line} if line.isdecimal() else {}), "title": each["scenario"]}
+        level = "notice" if each["verdict"] in ("measured", "died") else "error"
+        where = ",".join(f"{key}={_escaped(value, ',:')}" for key, value in keys.items())
+        found.append(f"::{level} {where}::{_escaped(reason)}")
+    return found
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """As GitHub reads it in a command."""
+    return "".join(f"%{ord(each):02X}" if each in f"%\r\n{more}" else each for each in text)
 
 
 def summary(told: dict[str, Any], status: int) -> str:

@@ -113,7 +113,9 @@ def _work(pipe: Connection, case: Case, out: Path, quiet: bool, width: int) -> N
     said = StringIO()
     found: RunOutcome | BaseException
     try:
-        found = run_scenario(case.scenario, out, quiet, PatientConsole(file=said, width=width, highlight=False))
+        found = run_scenario(
+            case.scenario, out, quiet, PatientConsole(file=said, width=width, highlight=False), name=case.name
+        )
     except (Exception, KeyboardInterrupt) as error:
         found = error
     try:

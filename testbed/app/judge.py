@@ -24,10 +24,10 @@ from mrc_testbed.testbed.rundir.files import RecordError, write_json
 from mrc_testbed.testbed.whole_files import write_whole
 
 
-def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
+def judge_folder(folder: Path, console: Console, quiet: bool, name: str = "") -> RunOutcome:
     """Write verdict.json, recovery.json, junit.xml, summary.txt, metrics.om, pcap/ of what was captured, and
-    report.html; show the summary (with `quiet` the verdict line alone). verdict.json comes after all that it needs:
-    where it is, the run has its verdict, and only the page may be lacking.
+    report.html; show the summary (with `quiet` the verdict line alone, of `name`). verdict.json comes after all that
+    it needs: where it is, the run has its verdict, and only the page may be lacking.
 
     Raises TestbedError when the folder cannot be read or written.
     """
@@ -47,7 +47,7 @@ def judge_folder(folder: Path, console: Console, quiet: bool) -> RunOutcome:
         raise RunError(f"cannot write {place}: {error.strerror}; the run has no verdict") from error
     write_page(record, verdict, console)
     if quiet:
-        console.print(verdict_line(verdict, record), soft_wrap=True)
+        console.print(verdict_line(verdict, record, name), soft_wrap=True)
     else:  # a narrower terminal breaks the lines; else the tables would lose whole columns
         console.width = max(console.width, MIN_WIDTH)
         console.print(render_summary(verdict, record))

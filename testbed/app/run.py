@@ -36,10 +36,11 @@ def run_scenario(
     replays: Path | None = None,
     live: bool = False,
     audience: RunView | None = None,
+    name: str = "",
 ) -> RunOutcome:
     """Run it; print progress, summary and verdict on `console`, as a rule standard output, and show it to `audience`.
 
-    `quiet`: print the verdict alone; with `live` a terminal shows the run as it goes all the same.
+    `quiet`: print the verdict of `name` alone; with `live` a terminal shows the run as it goes all the same.
     `replays`: the run folder that the scenario's schedule comes from, for the record.
     Raises TestbedError for what is wrong before the run begins; later trouble ends in the verdict.
     """
@@ -68,7 +69,7 @@ def run_scenario(
                 )
             from mrc_testbed.testbed.app.judge import judge_folder  # until here nothing needs what it loads
 
-            outcome = judge_folder(folder, console, quiet)
+            outcome = judge_folder(folder, console, quiet, name)
     hand_over(folder)
     if console.lost:
         say(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", err=True)

@@ -170,7 +170,7 @@ def run(
                 server.title = case.name
             if ahead:
                 return ahead.next_result()
-            return runner.run_scenario(case.scenario, out, quiet, console, audience=server)
+            return runner.run_scenario(case.scenario, out, quiet, console, audience=server, name=case.name)
 
         with RunsAhead(cases, jobs, out, quiet, console) if jobs > 1 else nullcontext() as ahead:
             # In virtual time another try is the same run again.

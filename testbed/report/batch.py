@@ -67,7 +67,7 @@ def _whereabouts(case: Case) -> tuple[tuple[str, str], Path | None]:
     outcome = case.outcome
     if outcome is None:
         return ("", ""), None
-    figures = outcome.headline or outcome.error
+    figures = "\n".join(filter(None, (outcome.headline, outcome.reason)))
     return (figures, f"{case.seconds:.0f} s"), outcome.folder
 
 
@@ -92,12 +92,13 @@ def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
 
 
 def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:
-    judged = outcome.verdict.as_dict() if outcome.verdict else {"checks": [], "fidelity": None}
+    judged = outcome.verdict.as_dict() if outcome.verdict else {"causes": [], "checks": [], "fidelity": None}
     return {
         **_try_as_dict(outcome),
         "headline": outcome.headline,
         "base_rtt_ns": outcome.base_rtt_ns,
         "warnings": list(outcome.warnings),
+        "causes": judged["causes"],
         "checks": judged["checks"],
         "fidelity": judged["fidelity"],
     }

@@ -75,17 +75,17 @@ def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def verdict_line(verdict: Verdict, record: RunRecord) -> Text:
+def verdict_line(verdict: Verdict, record: RunRecord, name: str = "") -> Text:
     """`PASS quickstart 28 steps, P100 1.12 s, clean median 912 ms results/...`, with the reason if it is not a pass.
 
-    For a `PatientConsole`: no line ends between a number and its unit.
+    `name`: of the run among others, with its cell. For a `PatientConsole`: no line ends between a number and its unit.
     """
     from rich.text import Text
 
     from mrc_testbed.testbed.report.console import unbroken
 
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
-    line.append(f"  {verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
+    line.append(f"  {name or verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
     line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
     if hint := facts.half_the_load(record, verdict.fidelity):
         line.append(f"\n{hint}", style="none")

@@ -37,7 +37,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
         ran: list[tuple[str, int]] = []
         left = list(ends)
 
-        def run_scenario(scenario: Any, _out: Path, _quiet: bool, console: Any, audience: Any) -> RunOutcome:
+        def run_scenario(scenario: Any, _out: Path, _quiet: bool, console: Any, audience: Any, **_: Any) -> RunOutcome:
             ran.append((scenario.name, scenario.seed))
             end = left.pop(0)
             if isinstance(end, BaseException):
