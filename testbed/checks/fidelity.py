@@ -18,6 +18,7 @@ from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFig
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.senders import surpluses_of
 from mrc_testbed.testbed.checks.wire_time import wire_times
+from mrc_testbed.testbed.checks.world_time import base_rtt, clean_step
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -79,12 +80,14 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     if raw is None:
         return Fidelity((), None, caveat if record.interrupted else NO_FILE, record.ended_by_machine, virtual)
     if virtual:
-        figures = [_shaped_rate(raw), _nobody_sent(record), _accounts(record, raw), _ahead_of_wire(record)]
+        figures = [*_times(record), _shaped_rate(raw), _nobody_sent(record), _accounts(record, raw)]
+        figures.append(_ahead_of_wire(record))
     else:
         *figures, pressure = machine_figures(raw, record.scenario)
         if record.scenario.job.programs:
             figures.append(_programs_took(record))
         figures += [
+            *_times(record),
             *_packets_late(record),
             *_late_on_links(raw),
             *_kernel_delay(record, raw),
@@ -96,6 +99,10 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     read = _number(1)
     measured_s, stolen = read(raw.get("measured_s")), read(raw.get("cpu_stolen"))
     return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual, stolen=stolen)
+
+
+def _times(record: RunRecord) -> tuple[FidelityFigure, ...]:
+    return *base_rtt(record), *clean_step(record)
 
 
 def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[FidelityFigure, ...]:

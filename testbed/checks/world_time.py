@@ -1,0 +1,85 @@
+"""Does the clock of this world tell the truth? A run whose round trip cannot be is no result. Pure."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.checks.result import FidelityFigure
+from mrc_testbed.testbed.checks.scale import number, usual_scale
+from mrc_testbed.testbed.checks.steps import step_durations
+from mrc_testbed.testbed.checks.windows import NoData
+from mrc_testbed.testbed.expect import Span, Window
+from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.scenario import Scenario
+from mrc_testbed.topos.in_flight import few_in_flight
+
+LEAST_BASE_RTT_T = 0.95
+"""T is the least: an endpoint that measures less holds packets for less, or its clock is wrong. Stamps are rounded."""
+STAMP_NS = 128
+MOST_BASE_RTT_T = 1.2
+"""More than this, and a full packet on every link, is the hosts' own: turns, timers, a delay that is added twice."""
+MUCH_LONGER = 1.25
+"""So much longer than predicted a step that nothing disturbs is told of. It decides nothing: congestion control may be
+the reason."""
+BASE_RTT, CLEAN_STEP = "base RTT", "clean step over its prediction"
+
+
+def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
+    """Against T; nothing where there is none."""
+    shape, observed = record.scenario.shape(), record.base_rtt_ns
+    if not shape.rtt_ns:
+        return ()
+    links_ns = shape.family.span(shape.family.farthest) * shape.wire_bytes * 8e9 / shape.port_rate_bps
+    most_ns = MOST_BASE_RTT_T * shape.rtt_ns + links_ns
+    scale = usual_scale(Dimension.TIME, most_ns)
+    limit = most_ns / scale.factor
+    if observed is None:
+        cold = any(one.cold for one in record.scenario.occurrences)
+        why = f"{BASE_RTT} is not known: no path answered before the workload began"
+        return (FidelityFigure(BASE_RTT, None, limit, scale.unit, cold, why),)
+    seen, rtt = (f"{number(ns / scale.factor)} {scale.unit}" for ns in (observed, shape.rtt_ns))
+    why = ""
+    if observed < LEAST_BASE_RTT_T * shape.rtt_ns - STAMP_NS:
+        why = f"{BASE_RTT} {seen}, and T is {rtt}: packets arrived before they can have"
+    elif observed > most_ns:
+        extra = f"{number((observed - shape.rtt_ns) / scale.factor)} {scale.unit}"
+        why = f"hosts took {extra} beside a round trip of {rtt} ({BASE_RTT} {seen}, limit {number(limit)} {scale.unit})"
+    why += ": not a result about the network" if why else ""
+    return (FidelityFigure(BASE_RTT, observed / scale.factor, limit, scale.unit, not why, why),)
+
+
+def clean_step(record: RunRecord) -> tuple[FidelityFigure, ...]:
+    """Of the only job of a fabric against what `validate --predict` says, for information: `why` tells a step that is
+    much longer and of which nothing is known that explains it. Nothing without steps; and what is faster than possible
+    is another figure."""
+    scenario = record.scenario
+    if len(scenario.jobs) != 1 or scenario.job.programs:
+        return ()
+    try:
+        observed_ns = median(step_durations(record, Window(Span.CLEAN)))
+    except NoData:
+        return ()
+    shape = scenario.shape()
+    predicted_ns = scenario.jobs[0].steps(shape).step_ns(shape)
+    if observed_ns <= MUCH_LONGER * predicted_ns or _longer(scenario):
+        return (FidelityFigure(CLEAN_STEP, observed_ns / max(predicted_ns, 1), None, "x", True),)
+    scale = usual_scale(Dimension.TIME, observed_ns)
+    took, least = (f"{number(ns / scale.factor)} {scale.unit}" for ns in (observed_ns, predicted_ns))
+    why = f"a step that nothing disturbed took {took}, and {least} are predicted"
+    return (FidelityFigure(CLEAN_STEP, observed_ns / max(predicted_ns, 1), None, "x", True, why),)
+
+
+def _longer(scenario: Scenario) -> bool:
+    """Something explains longer steps: flows beside them, links that hashes share, code of plugins, hosts that take
+    their time or are denied paths, planes that hold few packets."""
+    shape = scenario.shape()
+    return bool(
+        scenario.job.flows
+        or not scenario.transport.names_paths
+        or scenario.plugins
+        or scenario.virtual.busy_ns
+        or scenario.endpoint.denylist
+        or scenario.mapper
+        or few_in_flight(shape, False, shape.family.least_share)
+    )
