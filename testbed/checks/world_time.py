@@ -20,14 +20,16 @@ STAMP_NS = 128
 MOST_BASE_RTT_T = 1.2
 """More than this, and a full packet on every link, is the hosts' own: turns, timers, a delay that is added twice."""
 MUCH_LONGER = 1.25
-"""So much longer than predicted a step that nothing disturbs is told of. It decides nothing: congestion control may be
-the reason."""
+"""A clean step that is this many times as long as predicted is told. It decides nothing: congestion control may be the
+reason."""
 BASE_RTT, CLEAN_STEP = "base RTT", "clean step over its prediction"
 
 
 def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
-    """Against T; nothing where there is none."""
-    shape, observed = record.scenario.shape(), record.base_rtt_ns
+    """Against T; nothing where there is none. Faults at the start, and hosts that are written to be slow, explain a
+    longer one."""
+    scenario, observed = record.scenario, record.base_rtt_ns
+    shape, cold = scenario.shape(), any(one.cold for one in scenario.occurrences)
     if not shape.rtt_ns:
         return ()
     links_ns = shape.family.span(shape.family.farthest) * shape.wire_bytes * 8e9 / shape.port_rate_bps
@@ -35,14 +37,13 @@ def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
     scale = usual_scale(Dimension.TIME, most_ns)
     limit = most_ns / scale.factor
     if observed is None:
-        cold = any(one.cold for one in record.scenario.occurrences)
         why = f"{BASE_RTT} is not known: no path answered before the workload began"
         return (FidelityFigure(BASE_RTT, None, limit, scale.unit, cold, why),)
     seen, rtt = (f"{number(ns / scale.factor)} {scale.unit}" for ns in (observed, shape.rtt_ns))
     why = ""
     if observed < LEAST_BASE_RTT_T * shape.rtt_ns - STAMP_NS:
         why = f"{BASE_RTT} {seen}, and T is {rtt}: packets arrived before they can have"
-    elif observed > most_ns:
+    elif observed > most_ns and not (cold or scenario.virtual.busy_ns or scenario.virtual.lateness_ns):
         extra = f"{number((observed - shape.rtt_ns) / scale.factor)} {scale.unit}"
         why = f"hosts took {extra} beside a round trip of {rtt} ({BASE_RTT} {seen}, limit {number(limit)} {scale.unit})"
     why += ": not a result about the network" if why else ""
@@ -50,9 +51,8 @@ def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
 
 
 def clean_step(record: RunRecord) -> tuple[FidelityFigure, ...]:
-    """Of the only job of a fabric against what `validate --predict` says, for information: `why` tells a step that is
-    much longer and of which nothing is known that explains it. Nothing without steps; and what is faster than possible
-    is another figure."""
+    """Of the only job of a fabric against what `validate --predict` says, for information: `why` tells of a step that
+    is much longer, if nothing explains it. What is faster than possible is another figure."""
     scenario = record.scenario
     if len(scenario.jobs) != 1 or scenario.job.programs:
         return ()

@@ -93,7 +93,7 @@ LESS = "workload.0.train.allreduce=512KiB"
 def test_a_clean_step_that_is_much_longer_than_predicted_is_told(record: RunRecord) -> None:
     assert [figure.why for figure in clean_step(record)] == [""]
     found = evaluate_fidelity(beside(record, LESS))
-    assert "clean step over its prediction 1.5" in fidelity_line(found)
+    assert "clean step over its prediction 1.66 x" in fidelity_line(found)
     assert found.ok, "congestion control may be the reason"
 
 
