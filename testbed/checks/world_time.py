@@ -47,7 +47,7 @@ def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
         extra = f"{number((observed - shape.rtt_ns) / scale.factor)} {scale.unit}"
         why = f"hosts took {extra} beside a round trip of {rtt} ({BASE_RTT} {seen}, limit {number(limit)} {scale.unit})"
     why += ": not a result about the network" if why else ""
-    return (FidelityFigure(BASE_RTT, observed / scale.factor, limit, scale.unit, not why, why),)
+    return (FidelityFigure(BASE_RTT, observed / scale.factor, limit if why else None, scale.unit, not why, why),)
 
 
 def clean_step(record: RunRecord) -> tuple[FidelityFigure, ...]:

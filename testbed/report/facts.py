@@ -16,7 +16,7 @@ from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import step_durations, steps_by_job
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages
-from mrc_testbed.testbed.checks.world_time import BASE_RTT, CLEAN_STEP
+from mrc_testbed.testbed.checks.world_time import CLEAN_STEP
 from mrc_testbed.testbed.expect import METRICS, Figure, Span, Window, parse_figure
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
@@ -296,11 +296,8 @@ def fidelity_line(fidelity: Fidelity) -> str:
 
 
 def _counts(figure: FidelityFigure) -> bool:
-    """Limits are shown; the summary has the round trip elsewhere, unless it cannot be, and steps unless they are told
-    of."""
-    if figure.name == CLEAN_STEP:
-        return bool(figure.why)
-    return figure.limit is not None and not (figure.ok and figure.name == BASE_RTT)
+    """It has a limit, or says that steps are long."""
+    return figure.limit is not None or bool(figure.name == CLEAN_STEP and figure.why)
 
 
 def _figure(figure: FidelityFigure) -> str:

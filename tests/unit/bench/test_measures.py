@@ -48,7 +48,7 @@ def test_by_hand(record: RunRecord, name: str, values: list[float]) -> None:
 
 def test_the_bus_bandwidth_of_a_collective(tmp_path: Path) -> None:
     text = SCENARIO.replace(
-        "train: {steps: 8, compute: 400ms, allreduce: 2MiB}", "all-gather: {size: 2MiB, iterations: 8}"
+        "train: {steps: 8, compute: 100ms, allreduce: 2MiB}", "all-gather: {size: 2MiB, iterations: 8}"
     )
     folder = RunFolder(scenario=text)
     folder.durations = [1.0]

@@ -28,7 +28,7 @@ name: small
 about: A link goes down.
 fabric: {{planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 25mbit, rtt: 20ms}}
 workload:
-  - train: {{steps: 8, compute: 400ms, allreduce: 2MiB}}
+  - train: {{steps: 8, compute: 100ms, allreduce: 2MiB}}
 faults:
   - {{at: 3500ms, link-down: "{LINK}", for: 1s, name: cut}}
 expect:

@@ -26,10 +26,10 @@ from mrc_testbed.topos.plan import build_plan
 from tests.unit.checks.test_folder import SCENARIO, RunFolder, at
 from tests.unit.runner.test_watch import Told
 
-TRAIN = "- train: {steps: 8, compute: 400ms, allreduce: 2MiB}"
+TRAIN = "- train: {steps: 8, compute: 100ms, allreduce: 2MiB}"
 TWO = """\
-- train: {hosts: [h0, h2], steps: 8, compute: 400ms, allreduce: 2MiB, name: quick}
-  - train: {hosts: [h3, h1], steps: 4, compute: 400ms, allreduce: 2MiB}
+- train: {hosts: [h0, h2], steps: 8, compute: 100ms, allreduce: 2MiB, name: quick}
+  - train: {hosts: [h3, h1], steps: 4, compute: 100ms, allreduce: 2MiB}
 """
 JOBS = SCENARIO.replace(TRAIN, TWO.rstrip())
 HEAD = "name: two\nfabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}\nworkload:\n"

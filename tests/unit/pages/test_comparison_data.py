@@ -104,7 +104,7 @@ def test_the_page_says_what_was_wrong_with_the_machine(tmp_path: Path) -> None:
 
 def test_flows_are_shown_by_their_goodput(tmp_path: Path) -> None:
     flows = SCENARIO.replace(
-        "train: {steps: 8, compute: 400ms, allreduce: 2MiB}", "write: {from: h0, to: h2, for: 8s, qps: 2}"
+        "train: {steps: 8, compute: 100ms, allreduce: 2MiB}", "write: {from: h0, to: h2, for: 8s, qps: 2}"
     )
     folders = [record_run(tmp_path / name, RunFolder(scenario=flows)) for name in ("a", "b")]
     for folder in folders:

@@ -72,6 +72,7 @@ def test_mrc_with_timers_in_seconds_is_priced_both_ways(tmp_path: Path, keys: st
 def test_timers_of_mrc_do_not_shrink_with_a_short_t(tmp_path: Path) -> None:
     folder = watched()
     folder.scenario = SCENARIO.replace("rtt: 20ms", "rtt: 2ms")
+    folder.environment["base_rtt_ns"] = 2_500_000
     found = prices(record_run(tmp_path / "short", folder))
     assert "MRC's least timeout of 10 ms" in found["MRC: recovery, in seconds"].stall.source
 
