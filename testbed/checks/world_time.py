@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import FidelityFigure
+from mrc_testbed.testbed.checks.result import FidelityFigure, Party
 from mrc_testbed.testbed.checks.scale import number, usual_scale
 from mrc_testbed.testbed.checks.steps import step_durations
 from mrc_testbed.testbed.checks.windows import NoData
@@ -37,17 +37,18 @@ def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
     scale = usual_scale(Dimension.TIME, most_ns)
     limit = most_ns / scale.factor
     if observed is None:
-        why = f"{BASE_RTT} is not known: no path answered before the workload began"
+        why = "not known: no path answered before the workload began"
         return (FidelityFigure(BASE_RTT, None, limit, scale.unit, cold, why),)
-    seen, rtt = (f"{number(ns / scale.factor)} {scale.unit}" for ns in (observed, shape.rtt_ns))
-    why = ""
-    if observed < LEAST_BASE_RTT_T * shape.rtt_ns - STAMP_NS:
-        why = f"{BASE_RTT} {seen}, and T is {rtt}: packets arrived before they can have"
+    seen, rtt, least_ns = observed / scale.factor, shape.rtt_ns / scale.factor, LEAST_BASE_RTT_T * shape.rtt_ns
+    why, who = "", Party.PROGRAM if scenario.plugins else Party.MACHINE
+    if observed < least_ns - STAMP_NS:
+        why, limit = f"packets arrived before they can have, T is {number(rtt)} {scale.unit}", least_ns / scale.factor
     elif observed > most_ns and not (cold or scenario.virtual.busy_ns or scenario.virtual.lateness_ns):
-        extra = f"{number((observed - shape.rtt_ns) / scale.factor)} {scale.unit}"
-        why = f"hosts took {extra} beside a round trip of {rtt} ({BASE_RTT} {seen}, limit {number(limit)} {scale.unit})"
-    why += ": not a result about the network" if why else ""
-    return (FidelityFigure(BASE_RTT, observed / scale.factor, limit if why else None, scale.unit, not why, why),)
+        why = f"hosts took {number(seen - rtt)} {scale.unit} beside a round trip of {number(rtt)} {scale.unit}"
+    if not why:
+        return (FidelityFigure(BASE_RTT, seen, None, scale.unit, True),)
+    why += ": not a result about the network"
+    return (FidelityFigure(BASE_RTT, seen, limit, scale.unit, False, why, who),)
 
 
 def clean_step(record: RunRecord) -> tuple[FidelityFigure, ...]:
