@@ -23,6 +23,7 @@ from mrc_testbed.testbed.runner.events import (
     PortsSampled,
     WorkloadBegins,
 )
+from mrc_testbed.testbed.runner.going_on import GoingOn
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.mapper import LiveMapper
 from mrc_testbed.testbed.runner.port_log import PortLog
@@ -103,9 +104,10 @@ class Measurement:
         self._bad_paths: set[tuple[Any, ...]] = set()
         self._under_way: set[OccurrenceKey] = set()
         self._requested: set[OccurrenceKey] = set()
+        self._going_on = GoingOn(scenario)
         self._qp_error: str | None = None
-        self._programs_hear = any(job.entry.verbs for job in scenario.job.programs)
-        """Programs with verbs get the errors of their QPs, and the run goes on for as long as they do."""
+        self._ends = False
+        """A QP failed, and nothing that it left alone goes on."""
         self._give_up_ns = 0
         self._handlers: dict[str, Callable[[str, dict[str, Any]], None]] = {
             "program_done": self._on_done,
@@ -118,6 +120,7 @@ class Measurement:
         self._progress.publish(DaemonEvent(host, event))
         if self.mapper:
             self.mapper.take(host, event)
+        self._going_on.take(host, event)
         if self._watch.take(host, event):
             return
         self._recorder.event(host, event)
@@ -143,7 +146,7 @@ class Measurement:
         self._watch.start(start_ns)
         self._progress.publish(WorkloadBegins(start_ns))
         self._give_up_ns = start_ns + (
-            self._least_ns(_AFTER_QP_ERROR_NS) if self._qp_error else self._scenario.time_limit_ns
+            self._least_ns(_AFTER_QP_ERROR_NS) if self._ends else self._scenario.time_limit_ns
         )
         self._recorder.history("invoke", op="workload", t_ns=start_ns)
         for step in (step for step in self._schedule if not step.cold):
@@ -165,13 +168,13 @@ class Measurement:
         if self.controller:
             self.controller.stop()
         if self._qp_error and not self._all_done():
-            raise WorkloadError(self._qp_error)
+            raise WorkloadError(self._qp_error if self._ends else f"{self._qp_error}; {self._stuck()}")
         if not finished:
             raise self._over_limit()
         self._recorder.history("ok", op="workload")
 
     def _is_over(self) -> bool:
-        if self._qp_error and self._loop.now_ns() >= self._give_up_ns:
+        if self._ends and self._loop.now_ns() >= self._give_up_ns:
             return True
         # Asked after every packet of virtual time: no further call without programs.
         return len(self._done) == len(self._hosts) and (self.programs is None or self.programs.over)
@@ -188,6 +191,8 @@ class Measurement:
     def _stuck(self) -> str:
         limit_s = self._scenario.time_limit_ns / 1e9
         missing = [host for host in self._hosts if host not in self._done]
+        if self._qp_error:
+            missing = self._going_on.waiting()
         missing += self.programs.stuck() if self.programs else []
         return f"not finished within the time limit of {limit_s:g} s: {self._watch.stuck(missing)}"
 
@@ -195,13 +200,29 @@ class Measurement:
         self._done.add(host)
 
     def _on_qp_error(self, host: str, event: dict[str, Any]) -> None:
-        if self._programs_hear:
-            why = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
+        """It ends the job or the flow of the QP. The others go on."""
+        why = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
+        hears = self._going_on.hears(host, event)
+        if not hears:
+            self._qp_error = self._qp_error or why
+        if hears or self._going_on.end_by(host, event):
             self._progress.publish(Note(self._loop.now_ns(), "qp", why))
-        elif self._qp_error is None:
-            self._qp_error = f"{host}: QP {event['qp']} to {event['peer']} failed: {event['reason']}"
+        if not hears:
+            self._end_if_alone()
+            if self.programs:
+                at_ns = self._loop.now_ns() + self._least_ns(_AFTER_QP_ERROR_NS)
+                self._loop.at(at_ns, lambda: self._end_programs(why))
+
+    def _end_programs(self, why: str) -> None:
+        """Those whose job has ended, and that may not know it."""
+        if self.programs and not self._ends:
+            self.programs.end_jobs(self._going_on.dead, why)
+
+    def _end_if_alone(self) -> None:
+        """End soon where all that goes on waits for a QP that failed."""
+        if self._qp_error and not self._ends and self._going_on.alone(self.programs):
+            self._ends = True
             self._give_up_ns = self._loop.now_ns() + self._least_ns(_AFTER_QP_ERROR_NS)
-            self._progress.publish(Note(self._loop.now_ns(), "qp", self._qp_error))
             self._loop.at(self._give_up_ns, lambda: None)  # wake up to see it
 
     def _on_ev_state(self, host: str, event: dict[str, Any]) -> None:
@@ -294,6 +315,7 @@ class Measurement:
         self._progress.publish(PortsSampled(t_ns, rows))
         self._progress.publish(HitsSampled(t_ns, hits))
         self._recorder.flush()
+        self._end_if_alone()
 
     def _look_at_machine(self) -> None:
         """After the workload the figures are final and no longer published."""

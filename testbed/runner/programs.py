@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
@@ -92,6 +92,16 @@ class RunningPrograms:
     def stuck(self) -> list[str]:
         """Hosts whose programs have not ended."""
         return [one.spec.host for one in self._running if not one.ended]
+
+    def running_jobs(self) -> list[str]:
+        """The names of jobs with a program that has not ended."""
+        return [one.spec.job for one in self._running if not one.ended]
+
+    def end_jobs(self, names: Collection[str], why: str) -> None:
+        """End the programs of these jobs."""
+        for one in self._running:
+            if one.spec.job in names:
+                self._kill(one, f"was ended by the run: {why}")
 
     def close(self) -> None:
         """End what is left."""

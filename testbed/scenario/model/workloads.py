@@ -194,6 +194,15 @@ class Workload:
         """The job of steps with that name."""
         return next((job for job in self.jobs if job.name == name), None)
 
+    def owner_of(self, shape: Shape, qp: str, *ends: str) -> str:
+        """The name of the job or the flow that a QP belongs to, by its name and the hosts at its ends, of which the
+        first may do; empty where there is none."""
+        pairs = {qp.rpartition("/")[0], "->".join(ends), "->".join(ends[::-1])}
+        if flow := next((flow.name for flow in self.flows.flows if flow.name in pairs) if self.flows else iter(()), ""):
+            return flow
+        jobs = (job.name for job in self.jobs if ends[0] in job.entry.all_host_names(shape))
+        return next(jobs, "")
+
     def ranks(self, shape: Shape) -> tuple[str, ...]:
         """The hosts of all jobs of steps, by rank."""
         return tuple(name for job in self.jobs for name in job.host_names(shape))
