@@ -9,20 +9,22 @@ transport: that is inconclusive, not a fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from math import inf
 
 from mrc_testbed.testbed.checks.compare import holds
-from mrc_testbed.testbed.checks.endings import steps_by_rank, unended_flows, unfinished_ranks, wanted_by_rank
+from mrc_testbed.testbed.checks.endings import steps_by_rank, wanted_by_rank
+from mrc_testbed.testbed.checks.ends import How, stop_of
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
 from mrc_testbed.testbed.checks.programs import failed_programs
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.scope import ends_in, flows_in
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages, workload_ns
-from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Window
+from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
 from mrc_testbed.testbed.expect.window import WHOLE_RUN
 from mrc_testbed.testbed.scenario import Occurrence
@@ -47,34 +49,35 @@ READ_BACKS = ("verify", "settle")
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     """The checks in display order."""
     decisive = [wanted for wanted in record.scenario.expect if wanted.level is Severity.ERROR and not wanted.elsewhere]
-    died = record.death is not None and any(map(_states_death, decisive))
-    checks = {} if died else {**_of_jobs(record, decisive), **_of_programs(record, decisive)}
+    dead = _stated_deaths(record, decisive)
+    checks = {**_of_jobs(record, decisive, dead), **_of_programs(record, decisive, dead)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    told = any(map(_asks_for_intact_data, decisive)) or (died and _nothing_arrived(record))
+    told = any(map(_asks_for_intact_data, decisive)) or (bool(dead) and _nothing_arrived(record))
     if not told and not _only_programs(record):
         checks[INTACT] = intact
     for name, check in checks.items():
         yield guarded(name, None, partial(check, record))
 
 
-def _of_jobs(record: RunRecord, decisive: Sequence[Expectation]) -> dict[str, Check]:
+def _of_jobs(record: RunRecord, decisive: Sequence[Expectation], dead: Container[str]) -> dict[str, Check]:
     """How jobs and flows ended, unless an expectation says the same; and whether anything moved."""
     checks: dict[str, Check] = {}
     asked = any(map(_asks_for_all, decisive))
-    if any(wanted_by_rank(record).values()) and not asked:
-        checks[FINISHED] = finished
-    if record.scenario.jobs:
+    jobs = [job for job in record.scenario.jobs if job.name not in dead]
+    if any(job.entry.total_steps for job in jobs) and not asked:
+        checks[FINISHED] = partial(finished, dead=dead)
+    if jobs:
         checks[MOVED] = moved
-    if record.scenario.job.flows and not asked:
-        checks[ENDED] = ended
+    if any(flow.name not in dead for flow in flows_in(record, EVERYBODY)) and not asked:
+        checks[ENDED] = partial(ended, dead=dead)
     return checks
 
 
-def _of_programs(record: RunRecord, decisive: Sequence[Expectation]) -> dict[str, Check]:
+def _of_programs(record: RunRecord, decisive: Sequence[Expectation], dead: Container[str]) -> dict[str, Check]:
     """How programs of the user ended, unless an expectation says the same; and whether they were understood."""
-    programs = record.scenario.job.programs
+    programs = [job for job in record.scenario.job.programs if job.name not in dead]
     checks: dict[str, Check] = {}
     ended_as_stated = any(map(_asks_for_good_programs, decisive)) or any(map(_states_failures, decisive))
     if programs and not ended_as_stated:
@@ -89,13 +92,19 @@ def _only_programs(record: RunRecord) -> bool:
     return len(record.scenario.jobs) == len(record.scenario.job.programs) and not record.scenario.job.flows
 
 
+def _stated_deaths(record: RunRecord, decisive: Sequence[Expectation]) -> frozenset[str]:
+    """The jobs and flows that a failed QP ended, as an expectation asks for."""
+    scopes = [wanted.figure.scope for wanted in decisive if _states_death(wanted)] if record.death else []
+    whom = [EVERYBODY if scope.each else scope for scope in scopes]
+    return frozenset(end.name for scope in whom for end in ends_in(record, scope) if end.error)
+
+
 def _states_death(wanted: Expectation) -> bool:
-    """Whether it holds only for a job that a failed QP ended: then how the job ended is as it was asked for."""
+    """Whether it holds only for a job or a flow that a failed QP ended: then how that ended is as it was asked for."""
     name = wanted.metric.name
     if name == "died_at":
         return True
-    of_all = wanted.figure.scope == EVERYBODY and wanted.figure.window == WHOLE_RUN
-    return name in ("job_died", "unfinished") and of_all and not holds(wanted, 0)
+    return name in ("job_died", "unfinished") and wanted.figure.window.span is Span.RUN and not holds(wanted, 0)
 
 
 def _asks_for_all(wanted: Expectation) -> bool:
@@ -131,20 +140,26 @@ def _nothing_arrived(record: RunRecord) -> bool:
     return False
 
 
-def finished(record: RunRecord) -> CheckResult:
-    """All ranks finished all steps of their job. Of the rank that lacks most. Raises NoData if the workload never
-    began."""
-    counts, wanted = steps_by_rank(record), wanted_by_rank(record)
-    lowest = min(counts, key=lambda host: counts[host] - wanted[host])
-    status = Status.PASS if counts[lowest] == wanted[lowest] else Status.FAIL
-    why = "" if status is Status.PASS else _unfinished(record, counts, lowest)
-    return CheckResult(FINISHED, status, counts[lowest], f"== {wanted[lowest]}", "", why)
+def finished(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
+    """All ranks finished all steps of their job, those of `dead` jobs apart. Of the rank that lacks most. Raises NoData
+    if the workload never began."""
+    steps, wanted, shape = steps_by_rank(record), wanted_by_rank(record), record.scenario.shape()
+    job_of = {host: job.name for job in record.scenario.jobs for host in job.host_names(shape)}
+    counts = {host: count for host, count in steps.items() if job_of[host] not in dead}
+    behind = [host for host in counts if counts[host] < wanted[host]]
+    surely = [host for host in behind if record.ends[job_of[host]].unfinished is not None]
+    lowest = min(surely or behind or counts, key=lambda host: counts[host] - wanted[host])
+    status = Status.FAIL if surely else Status.INCONCLUSIVE if behind else Status.PASS
+    why = f"{len(surely or behind)} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
+    return CheckResult(
+        *(FINISHED, status, counts[lowest], f"== {wanted[lowest]}", ""),
+        _ended_so(record, why, bool(surely)) if behind else "",
+    )
 
 
-def _unfinished(record: RunRecord, counts: dict[str, int], lowest: str) -> str:
-    behind = len(unfinished_ranks(record))
-    why = f"{behind} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
-    return why + _first_reason(record)
+def _ended_so(record: RunRecord, why: str, surely: bool) -> str:
+    """Why something did not end, or why that is not known."""
+    return f"{why}{_first_reason(record)}" if surely else f"{why}: the testbed stopped them ({stop_of(record).why})"
 
 
 def _first_reason(record: RunRecord) -> str:
@@ -154,16 +169,22 @@ def _first_reason(record: RunRecord) -> str:
     return f" ({reasons[0]})" if reasons else ""
 
 
-def ended(record: RunRecord) -> CheckResult:
-    """All flows ended: the last message of each QP arrived, and senders had all their data acknowledged.
+def ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
+    """All flows but those that are `dead` ended: the last message of each QP arrived, and senders had all their data
+    acknowledged.
 
     Raises NoData if the workload never began.
     """
-    flows = record.scenario.flows.flows
-    lacking = unended_flows(record)
-    status = Status.FAIL if lacking or not record.workload_done else Status.PASS
-    shown = f"{', '.join(lacking[:4])}{' and others' if len(lacking) > 4 else ''} did not"
-    why = (shown if lacking else "senders were not done") + _first_reason(record) if status is Status.FAIL else ""
+    workload_ns(record)
+    flows = [record.ends[flow.name] for flow in flows_in(record, EVERYBODY) if flow.name not in dead]
+    lacking = [end for end in flows if end.how is not How.ITSELF]
+    surely = [end for end in lacking if end.unfinished]
+    waiting = not record.workload_done and all(end.how is How.ITSELF for end in record.ends.values())
+    failed = bool(surely) or (waiting and stop_of(record).overdue)
+    status = Status.FAIL if failed else Status.INCONCLUSIVE if lacking or waiting else Status.PASS
+    names = [end.name for end in surely or lacking]
+    shown = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} did not"
+    why = "" if status is Status.PASS else _ended_so(record, shown if names else "senders were not done", failed)
     return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why)
 
 
@@ -226,12 +247,12 @@ def faults_done(record: RunRecord) -> CheckResult:
 
 
 def _after_death(record: RunRecord, due: Occurrence) -> bool:
-    """A job that died ends the run, and so do programs that failed: what was due later could not be done."""
+    """A run ends soon after the last job of it died, and so where programs failed: what was due later could not be
+    done."""
     if record.start_ns is None:
         return False
     failed = record.scenario.job.programs and failed_programs(record, EVERYBODY)
-    died_ns = record.death.t_ns if record.death else record.end_ns if failed else inf
-    return record.start_ns + due.begin_ns > died_ns
+    return record.start_ns + due.begin_ns > (record.end_ns if record.death or failed else inf)
 
 
 def _late(record: RunRecord, done: list[Outage]) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import End, How, stop_of
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scope import hosts_of
-from mrc_testbed.testbed.checks.windows import workload_ns
+from mrc_testbed.testbed.checks.scope import ends_in, hosts_of, scope_of
+from mrc_testbed.testbed.checks.windows import KnownBetween, workload_ns
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Window
 
 
@@ -38,27 +41,27 @@ def unfinished_ranks(record: RunRecord, scope: Scope = EVERYBODY) -> list[str]:
     return [host for host in hosts_of(record, scope) if host in wanted and done[host] < wanted[host]]
 
 
-@derived
-def unended_flows(record: RunRecord) -> list[str]:
-    """Names of flows that moved nothing, or had a QP whose last message did not arrive. Raises NoData when the
-    workload never began."""
-    workload_ns(record)
-    last = {(flow, qp) for flow, qp, is_last in record.received.columns("flow", "qp", "last") if is_last}
-    moved = {flow for flow, messages in record.received.columns("flow", "messages") if messages}
-    return [
-        flow.name
-        for flow in record.scenario.flows.flows
-        if flow.name not in moved or any((flow.name, number) not in last for number in range(flow.qps))
-    ]
+def _behind(record: RunRecord, scope: Scope) -> Iterator[tuple[End, int]]:
+    """How many ranks of each job did not finish all steps, and 1 for each flow that did not end."""
+    mine = set(unfinished_ranks(record)) & set(hosts_of(record, scope))
+    for end in ends_in(record, scope):
+        job = record.scenario.job.job_named(end.name)
+        ranks = mine.intersection(hosts_of(record, scope_of(end.name))) if job else ()
+        yield end, len(ranks) if job else int(end.how is not How.ITSELF)
 
 
 @computes("unfinished")
 def unfinished(record: RunRecord, window: Window) -> float:
     """Ranks that did not finish all steps, and flows that did not end. At least 1 while senders still wait for
-    acknowledgements. Of a job: its ranks. Raises NoData when the workload never began."""
-    behind = len(unfinished_ranks(record, window.scope))
-    if window.scope != EVERYBODY:
-        return behind
-    if record.scenario.job.flows:
-        behind += len(unended_flows(record))
-    return float(behind or not record.workload_done)
+    acknowledgements, or a program runs. Raises KnownBetween where the testbed stopped some, NoData when the workload
+    never began."""
+    behind = list(_behind(record, window.scope))
+    surely = sum(count for end, count in behind if end.unfinished)
+    stopped = [(end.why, count) for end, count in behind if end.unfinished is None and count]
+    if window.scope == EVERYBODY and not surely and not stopped and not record.workload_done:
+        stop = stop_of(record)
+        surely, stopped = (1, []) if stop.overdue or record.death else (0, [(stop.why, 1)])
+    if stopped:
+        reason = f"the testbed stopped what may have ended well ({stopped[0][0]})"
+        raise KnownBetween(reason, [surely], [surely + sum(count for _, count in stopped)])
+    return float(surely)

@@ -74,6 +74,7 @@ class Notice:
     host: str
     reason: str
     peer: str = ""
+    qp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def ev_change_of(row: Mapping[str, Any]) -> EvChange:
 
 def _notice(row: Mapping[str, Any]) -> Notice:
     reason = str(row.get("reason") or "no reason given")
-    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""))
+    return Notice(int(row["t_ns"]), row["host"], reason, str(row.get("peer") or ""), str(row.get("qp") or ""))
 
 
 def _stall(row: Mapping[str, Any]) -> Stall:

@@ -259,13 +259,15 @@ def _steady(record: RunRecord) -> list[tuple[Epoch, dict[Interval, _Delivered]]]
 
 
 def _spans(record: RunRecord) -> dict[str, tuple[int, int]]:
-    """When each greedy flow was sending, on CLOCK_MONOTONIC."""
+    """When each greedy flow was sending, on CLOCK_MONOTONIC: no longer than until a QP of it failed."""
     start_ns = record.start_ns
     if start_ns is None:
         raise NoData("the workload did not begin")
     flows = [flow for flow in record.scenario.flows.flows if flow.greedy]
     ends = _last_heard(record) if any(flow.stop_ns is None for flow in flows) else {}
-    return {flow.name: _span(flow, start_ns, ends) for flow in flows}
+    spans = {flow.name: _span(flow, start_ns, ends) for flow in flows}
+    died = {name: max(start_ns, end.t_ns) for name, end in record.ends.items() if end.error}
+    return {name: (begin, min(end, max(begin, died.get(name, end)))) for name, (begin, end) in spans.items()}
 
 
 def _span(flow: Flow, start_ns: int, ends: Mapping[str, int]) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from mrc_testbed.testbed.checks.computation import computes
-from mrc_testbed.testbed.checks.endings import unended_flows, unfinished_ranks
+from mrc_testbed.testbed.checks.endings import unfinished_ranks
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.flows import LEAST_PACKETS, Grain, steady_rows
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -215,7 +216,7 @@ def ended_ns(record: RunRecord, scope: Scope) -> float:
     """When the last step or message of a scope ended: there is no goodput later. Infinite if some did not end."""
     if about_flows(record, scope):
         names = {flow.name for flow in flows_in(record, scope)}
-        if not names.isdisjoint(unended_flows(record)):
+        if any(record.ends[name].how is not How.ITSELF for name in names):
             return inf
         return max((end for flow, end in record.received.columns("flow", "end_ns") if flow in names), default=inf)
     if unfinished_ranks(record, scope):
@@ -255,7 +256,7 @@ def _standing_still(record: RunRecord, scope: Scope, medians: Mapping[str, float
         ends = [step.end_ns for step in steps_of(record, scope) if step.job == job.name]
         if not ends or job.name not in medians or behind.isdisjoint(job.host_names(record.scenario.shape())):
             continue
-        since = Interval(max(ends), record.end_ns)
+        since = Interval(max(ends), record.ends[job.name].t_ns)
         share = medians[job.name] / max(since.end - since.begin, 1)
         if share < BACK:
             yield GoodputPoint(since, share)

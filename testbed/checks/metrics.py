@@ -22,11 +22,11 @@ from mrc_testbed.testbed.checks.intervals import TimeSet
 from mrc_testbed.testbed.checks.programs import printed_values
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
-from mrc_testbed.testbed.checks.scope import about_flows, belongs, hosts_of, pairs_of
+from mrc_testbed.testbed.checks.scope import about_flows, belongs, ends_in, hosts_of, pairs_of
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
-from mrc_testbed.testbed.checks.windows import NoData, NoPart, NotApplicable, moments
-from mrc_testbed.testbed.expect import Figure, Span, Window
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, NotApplicable, moments
+from mrc_testbed.testbed.expect import Figure, Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.scenario.model.offered import PluginStuck
 
@@ -152,7 +152,17 @@ def steps_done(record: RunRecord, window: Window) -> float:
         raise NoData("the workload did not begin")
     if window.span is not Span.RUN:
         return len(steps_in(record, window))
-    return len(steps_of(record, window.scope))
+    done, more = len(steps_of(record, window.scope)), _not_known(record, window.scope)
+    if more:
+        raise KnownBetween("the testbed stopped the job before its end", [done], [done + more])
+    return done
+
+
+def _not_known(record: RunRecord, scope: Scope) -> int:
+    """How many steps more jobs that the testbed stopped might have done."""
+    stopped = {end.name for end in ends_in(record, scope) if end.unfinished is None}
+    wanted = {job.name: job.entry.step_count for job in record.scenario.jobs if job.name in stopped}
+    return sum(wanted.values()) - len([step for step in steps_of(record, scope) if step.job in wanted])
 
 
 @computes("qp_errors")

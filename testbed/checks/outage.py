@@ -1,4 +1,4 @@
-"""Outage as every transport has it: how long QPs delivered nothing, and whether the job died of one. Pure."""
+"""Outage as every transport has it: how long QPs delivered nothing, and which jobs and flows died of one. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.counting import final_counters
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.events import Stall
+from mrc_testbed.testbed.checks.events import Notice, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.left_behind import all_stalls, stall_span
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
-from mrc_testbed.testbed.checks.scope import belongs, hosts_of
-from mrc_testbed.testbed.checks.windows import NoData, NoPart, stretches, window_times, workload_ns
-from mrc_testbed.testbed.expect import Span, Window
+from mrc_testbed.testbed.checks.scope import belongs, ends_in, hosts_of
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, stretches, window_times, workload_ns
+from mrc_testbed.testbed.expect import Scope, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 
 WHOLE_STALLS = (Span.RUN, Span.CLEAN, Span.FAULT, Span.FAULTS)
@@ -64,27 +64,43 @@ def stalls(record: RunRecord) -> list[Stall]:
 
 @computes("job_died")
 def job_died(record: RunRecord, window: Window) -> float:
-    """1 if a QP went to ERROR before the job was done. Raises NoData when the workload never began."""
+    """1 if a QP went to ERROR before its job or flow was done. Raises KnownBetween where the testbed stopped one that
+    lived, NoData when the workload never began."""
     workload_ns(record)
-    if record.death is None and not record.workload_done:
+    if _deaths(record, window.scope):
+        return 1.0
+    if not record.workload_done:
         final_counters(record, window.scope)
-    return float(record.death is not None)
+    if stopped := [end.why for end in ends_in(record, window.scope) if end.unfinished is None]:
+        raise KnownBetween(f"the testbed stopped what still lived ({stopped[0]})", [0], [1])
+    return 0.0
 
 
 @computes("died_at")
 def died_at(record: RunRecord, window: Window) -> float:
-    """When that was, in ns from the start of the workload. Raises NoPart if the job did not die."""
+    """When that was, in ns from the start of the workload. Raises NoPart if nothing died."""
     begin, _ = workload_ns(record)
-    if record.death is None:
+    died = _deaths(record, window.scope)
+    if not died:
         raise NoPart("the job did not die")
-    return max(0, record.death.t_ns - begin)
+    return max(0, min(seen.t_ns for seen in died) - begin)
+
+
+def _deaths(record: RunRecord, scope: Scope) -> list[Notice]:
+    return [end.error for end in ends_in(record, scope) if end.error] if record.death else []
 
 
 def death_words(record: RunRecord) -> str:
-    """`job died at 3.79 s: QP h0->h1: retry exceeded`; empty if it did not."""
-    death = record.death
-    if death is None:
+    """`job died at 3.79 s: QP h0->h1: retry exceeded`, of several with a name; empty if none did."""
+    if record.death is None:
         return ""
+    died = sorted((end for end in record.ends.values() if end.error), key=lambda end: end.t_ns)
+    what = "job" if len(record.ends) == 1 else died[0].name
+    more = f" (and {len(died) - 1} more)" if len(died) > 1 else ""
+    return f"{what} died{more}{_when(record, record.death)}"
+
+
+def _when(record: RunRecord, death: Notice) -> str:
     when = "" if record.start_ns is None else f" at {amount(Dimension.TIME, max(0, death.t_ns - record.start_ns))}"
     whose = f"QP {death.host}->{death.peer}" if death.peer else f"a QP of {death.host}"
-    return f"job died{when}: {whose}: {death.reason.replace('_', ' ').lower()}"
+    return f"{when}: {whose}: {death.reason.replace('_', ' ').lower()}"

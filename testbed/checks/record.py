@@ -11,6 +11,7 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
+from mrc_testbed.testbed.checks.ends import End, ends_of
 from mrc_testbed.testbed.checks.events import (
     EvChange,
     Notice,
@@ -169,15 +170,27 @@ class RunRecord:
         return min(chain((done.begin_ns for done in self.completions), self.received.column("begin_ns")), default=None)
 
     @cached_property
+    def ends(self) -> Mapping[str, End]:
+        """By name how each job and flow ended."""
+        return ends_of(self)
+
+    @cached_property
     def death(self) -> Notice | None:
-        """The QP error that ended the job; None if no QP failed, or the job was done nevertheless."""
-        return None if self.workload_done else min(self.qp_errors, key=lambda seen: seen.t_ns, default=None)
+        """The first QP error that ended a job or a flow; None if no QP failed, or all was done nevertheless."""
+        if self.workload_done or not self.qp_errors:
+            return None
+        errors = (end.error for end in self.ends.values() if end.error)
+        return min(errors, key=lambda seen: seen.t_ns, default=None)
 
     @cached_property
     def end_ns(self) -> int:
-        """End of the workload: when it was done, when it died, or its last sign of life."""
-        if self.death:
-            return max(self.death.t_ns, self.start_ns or 0)
+        """End of the workload: when it was done, when the last of its jobs and flows ended, or its last sign of
+        life."""
+        return max(self.start_ns or 0, *(end.t_ns for end in self.ends.values())) if self.death else self.last_ns
+
+    @cached_property
+    def last_ns(self) -> int:
+        """When the run stopped to wait for the workload, or its last sign of life."""
         ends = [line.t_ns for line in self.history if line.op == "workload" and line.type == "ok"]
         ends += [line.t_ns for line in self.history if line.phase == "run" and line.type == "fail"]
         # The interruption of a killed run is recorded when it is found, maybe days later.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from mrc_testbed.testbed.checks.ends import End
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.expect import Scope, ScopeKind
 from mrc_testbed.testbed.expect.vocabulary import By, Job, Metric
@@ -59,11 +60,25 @@ def _job_of(record: RunRecord, scope: Scope) -> NamedJob | None:
 
 def flows_in(record: RunRecord, scope: Scope) -> tuple[Flow, ...]:
     """The flows of a scope; of a host those that it receives."""
-    flows = record.scenario.flows.flows
+    flows = record.scenario.job.flows.flows if record.scenario.job.flows else ()
     if scope.kind is ScopeKind.HOST:
         return tuple(flow for flow in flows if receiver(flow) == scope.name)
     pairs = pairs_of(record, scope)
     return flows if pairs is None else tuple(flow for flow in flows if flow.name in pairs)
+
+
+def ends_in(record: RunRecord, scope: Scope) -> list[End]:
+    """How the jobs and flows of a scope ended; of a host its job, and the flows that it receives."""
+    if job := _job_of(record, scope):
+        return [record.ends[job.name]]
+    flows = [record.ends[flow.name] for flow in flows_in(record, scope)]
+    if pairs_of(record, scope) is not None:
+        return flows
+    mine, shape = set(hosts_of(record, scope)), record.scenario.shape()
+    return [
+        *(record.ends[job.name] for job in record.scenario.jobs if not mine.isdisjoint(job.host_names(shape))),
+        *flows,
+    ]
 
 
 def receiver(flow: Flow) -> str:

@@ -114,9 +114,18 @@ _PROGRAMS = (
 )
 _COUNTS = (
     Metric("qp_errors", _COUNT, "queue pairs that went to ERROR", _ANY, **_OF_SENDERS),
-    Metric("job_died", _COUNT, "1 if a QP went to ERROR before the job was done, else 0", ranges={None: (0.0, 1.0)}),
-    Metric("died_at", _TIME, "when the first of these QPs did, from the start of the workload"),
-    Metric("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end", by=_JOB),
+    Metric(
+        *("job_died", _COUNT, "1 if a QP went to ERROR before its job or flow was done, else 0"),
+        by=_HOST | _FLOW | _JOB,
+        ranges={None: (0.0, 1.0)},
+    ),
+    Metric(
+        "died_at", _TIME, "when the first of these QPs did, from the start of the workload", by=_HOST | _FLOW | _JOB
+    ),
+    Metric(
+        *("unfinished", _COUNT, "ranks that did not finish all steps, and flows that did not end"),
+        by=_HOST | _FLOW | _JOB,
+    ),
     Metric(
         *("bytes_wrong", Dimension.BYTES, "bytes that differ from what was sent", _ANY),
         hard=True,

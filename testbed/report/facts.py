@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mrc_testbed.testbed.checks.ends import End, How
 from mrc_testbed.testbed.checks.figure import evaluate_figure
+from mrc_testbed.testbed.checks.outage import death_words
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure
@@ -132,6 +134,29 @@ def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
             yield f"waiting{whose}", wait_line(record, job)
     if record.scenario.job.flows:
         yield "flows", flow_line(record)
+    if ended := ends_words(record):
+        yield "ended", ended
+
+
+def ends_words(record: RunRecord) -> str:
+    """`job-b died at 1 s: QP h1->h3: retry exceeded; survived: job-a`, and what the testbed stopped and why; empty
+    where all came to their end, and of a workload that is one thing, whose death the verdict tells."""
+    by_how: dict[How, list[End]] = {}
+    for end in record.ends.values():
+        by_how.setdefault(end.how, []).append(end)
+    if len(record.ends) < 2 or record.workload_done or record.start_ns is None:
+        return ""
+    stopped = by_how.get(How.STOPPED, [])
+    why = f" ({stopped[0].why})" if stopped else ""
+    rows = (("survived: ", by_how.get(How.ITSELF, []), ""), ("stopped by the testbed: ", stopped, why))
+    told = [death_words(record)]
+    told += [f"{head}{_names(ends)}{tail}" for head, ends, tail in rows if ends]
+    return "; ".join(filter(None, told))
+
+
+def _names(ends: Sequence[End]) -> str:
+    names = [end.name for end in ends]
+    return f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}"
 
 
 def wait_line(record: RunRecord, job: NamedJob) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from mrc_testbed.testbed.expect import EVERYBODY, Expectation, OfClean, ScopeKind
+from mrc_testbed.testbed.expect import Expectation, OfClean, ScopeKind
 from mrc_testbed.testbed.expect.scanner import plain
 from mrc_testbed.testbed.scenario.model.workloads import Workload
 from mrc_testbed.testbed.scenario.rules.expect_rules import FigureContext
@@ -55,10 +55,10 @@ def _counts(line: Expectation, job: Workload, shape: Shape) -> Iterator[int]:
     """How many there are of what the metric counts."""
     scope = line.figure.scope
     jobs = [one for one in job.jobs if scope.kind is not ScopeKind.GROUP or one.name == scope.name]
-    if line.metric.name == "unfinished":
+    if line.metric.name == "unfinished" and scope.kind in (ScopeKind.ALL, ScopeKind.GROUP, ScopeKind.EACH_JOB):
         ranks = [len(one.host_names(shape)) for one in jobs]
-        flows = len(job.flows.flows) if job.flows and scope == EVERYBODY else 0
-        yield max(ranks, default=0) if scope.each else sum(ranks) + flows
+        flows = job.flows.named(scope.name) if job.flows and scope.name else job.flows.flows if job.flows else ()
+        yield max(ranks, default=0) if scope.each else sum(ranks) + len(flows)
     if line.metric.name == "steps_done" and jobs:
         yield sum(one.entry.step_count for one in jobs)
 

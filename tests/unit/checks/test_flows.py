@@ -243,9 +243,14 @@ def test_a_flow_that_did_not_end_is_named_with_the_reason(folder: FlowFolder, tm
     assert ended(folder.judge(tmp_path)) == (Status.FAIL, "h1->h2 did not (h1: gone)")
 
 
-def test_a_sender_that_is_not_done_is_a_fail(folder: FlowFolder, tmp_path: Path) -> None:
-    folder.history = [line for line in folder.history if (line["op"], line["type"]) != ("workload", "ok")]
-    assert ended(folder.judge(tmp_path)) == (Status.FAIL, "senders were not done")
+def test_a_sender_that_is_not_done_in_the_written_time_is_a_fail(folder: FlowFolder, tmp_path: Path) -> None:
+    folder.stop_at_limit()
+    status, why = ended(folder.judge(tmp_path))
+    assert status is Status.INCONCLUSIVE
+    assert why == "senders were not done: the testbed stopped them (not finished within the time limit)"
+    folder.scenario = f"time_limit: 60s\n{folder.scenario}"
+    status, why = ended(folder.judge(tmp_path))
+    assert (status, why) == (Status.FAIL, "senders were not done (not finished within the time limit)")
 
 
 def test_the_summary_speaks_of_flows(folder: FlowFolder, tmp_path: Path) -> None:

@@ -133,6 +133,12 @@ class RunFolder:
         """Another fault than the cut of LINK, under the same name and at the same time."""
         self.scenario = self.scenario.replace(f'link-down: "{LINK}"', written)
 
+    def stop_at_limit(self) -> None:
+        """The run ended what still went on, or so its history says."""
+        self.history = [line for line in self.history if (line["op"], line["type"]) != ("workload", "ok")]
+        why = "not finished within the time limit"
+        self.history.append({"t_ns": at(9.5), "op": "workload", "type": "fail", "error": why})
+
     def judge(self, folder: Path) -> Verdict:
         from mrc_testbed.testbed.checks.judge import judge
 

@@ -571,8 +571,9 @@ def test_a_job_that_finished_is_not_unfinished(tmp_path: Path) -> None:
 def test_a_job_that_did_half_and_did_not_die_fails_whatever_the_scenario_says_of_unfinished_ranks(
     tmp_path: Path, loose: str
 ) -> None:
-    folder = break_off(RunFolder(expect=[loose]))
+    folder = break_off(RunFolder(expect=[loose], scenario=f"time_limit: 60s\n{SCENARIO}"))
     folder.events.pop()
+    folder.stop_at_limit()
     verdict = folder.judge(tmp_path)
     assert (verdict.status, the(verdict, builtin.FINISHED).status) == (FAIL, FAIL)
 
