@@ -120,6 +120,12 @@ def _step_panel(title: str, series: Sequence[Series], bands: Sequence[tuple[floa
     return Panel(title, "time, s", "step time, s", series, bands)
 
 
+def _blast_radius(runs: Runs) -> list[Panel]:
+    run = next(iter(runs.values()))
+    steps = [_steps(run, job.name, job.name) for job in run.scenario.jobs]
+    return [_step_panel("Steps of two jobs; a host of job-b has no port left", steps, _bands(run))]
+
+
 def _two_jobs(runs: Runs) -> list[Panel]:
     return [
         _step_panel(f"Steps of two jobs: {cell}", [_steps(run, job.name, job.name) for job in run.scenario.jobs])
@@ -352,6 +358,7 @@ PICTURES: dict[str, Callable[[Runs], list[Panel]]] = {
     "train": _one_line_each("PyTorch's DDP: a cut, a rebooting T1, a lost NIC port"),
     "reboot-at-noon": _one_line_each("Four T1 switches reboot in turn"),
     "two-jobs": _two_jobs,
+    "blast-radius": _blast_radius,
     "synchronous": _synchronous,
     "hundreds-of-paths": _paths,
     "far-apart": _far_apart,

@@ -154,6 +154,7 @@ def finished(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     return CheckResult(
         *(FINISHED, status, counts[lowest], f"== {wanted[lowest]}", ""),
         _ended_so(record, why, bool(surely)) if behind else "",
+        who=Party.NETWORK if surely else Party.SCENARIO,
     )
 
 
@@ -185,7 +186,8 @@ def ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     names = [end.name for end in surely or lacking]
     shown = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} did not"
     why = "" if status is Status.PASS else _ended_so(record, shown if names else "senders were not done", failed)
-    return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why)
+    who = Party.NETWORK if failed else Party.SCENARIO
+    return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why, who=who)
 
 
 def moved(record: RunRecord) -> CheckResult:

@@ -58,8 +58,12 @@ def _missing_routes(record: RunRecord) -> Iterator[Interval]:
 
 
 def stall_span(record: RunRecord, stall: Stall) -> Interval:
-    """Its time; one that never ended lasts until the job does."""
-    return Interval(stall.begin_ns, max(stall.begin_ns, record.end_ns if stall.end_ns is None else stall.end_ns))
+    """Its time; one that never ended lasts until the job or the flow does."""
+    if stall.end_ns is not None:
+        return Interval(stall.begin_ns, max(stall.begin_ns, stall.end_ns))
+    owner = record.scenario.job.owner_of(record.scenario.shape(), stall.qp, stall.host, stall.peer)
+    end = record.ends.get(owner)
+    return Interval(stall.begin_ns, max(stall.begin_ns, end.t_ns if end and end.error else record.end_ns))
 
 
 @derived

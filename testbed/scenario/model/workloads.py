@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from pydantic import Field
@@ -195,13 +196,12 @@ class Workload:
         return next((job for job in self.jobs if job.name == name), None)
 
     def owner_of(self, shape: Shape, qp: str, *ends: str) -> str:
-        """The name of the job or the flow that a QP belongs to, by its name and the hosts at its ends, of which the
-        first may do; empty where there is none."""
-        pairs = {qp.rpartition("/")[0], "->".join(ends), "->".join(ends[::-1])}
-        if flow := next((flow.name for flow in self.flows.flows if flow.name in pairs) if self.flows else iter(()), ""):
-            return flow
+        """The name of the job or the flow that a QP belongs to, by its name and the hosts at its ends, the one that
+        tells of it first; empty where there is none."""
+        pairs = {qp.rpartition("/")[0]} if qp else {"->".join(ends), "->".join(ends[::-1])}
+        flows = (flow.name for flow in (self.flows.flows if self.flows else ()) if flow.name in pairs)
         jobs = (job.name for job in self.jobs if ends[0] in job.entry.all_host_names(shape))
-        return next(jobs, "")
+        return next(chain(flows, jobs), "")
 
     def ranks(self, shape: Shape) -> tuple[str, ...]:
         """The hosts of all jobs of steps, by rank."""

@@ -125,7 +125,7 @@ def test_a_block_of_yaml_is_one_line() -> None:
         ("nacks of each hots == 0", 14, "expected `host`, `flow` or `job` after `each`; did you mean 'host'?"),
         ("nacks of each flow == 0", 14, "nacks is not known by flow; write of h3 or each host"),
         ("nacks of each job == 0", 14, "nacks is not known by job; write of h3 or each host"),
-        ("unfinished of h3 == 0", 14, "unfinished is not known by host; write of the name of a job, or each job"),
+        ("programs_failed of each flow == 0", 24, "programs_failed is not known by flow; write of h3 or each host"),
         ("fair_share.min of h3 >= 1", 18, "fair_share is not known by host; write of h0->h4, the name of some flows"),
         ("goodput >= 1 line from 6s to 4s", 18, "a window must end after it begins"),
         ("goodput >= 1 line from 4s to 4s", 18, "a window must end after it begins"),
