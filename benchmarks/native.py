@@ -27,9 +27,10 @@ from typing import NamedTuple
 from mrc_testbed.hosts import compiled
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import CHANGED, COUNTS, CUT
 from mrc_testbed.testbed.switching.thresholds import PortLevels
-from mrc_testbed.testbed.virtual.packet import DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.packet import DATA_ROW, ENCAPSULATED_BYTES, Headers, VirtualPacket, VirtualWay
 from mrc_testbed.testbed.virtual.port import Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.rules import PortDice
@@ -39,7 +40,7 @@ from mrc_testbed.topos.nodes import Interface
 RATE_BPS = 12_500_000
 LINKS = 4
 BURST = 4
-HEADERS = MrcHeaders()
+HEADERS = Headers(ENCAPSULATED_BYTES, FabricOptions("ifb", "endpoint"))
 DATA = bytes([bth.WRITE_MIDDLE]) + bytes(wire.DATA_HEADER_BYTES + 4096 + bth.ICRC_BYTES - 1)
 SIZE_BYTES = HEADERS.frame_bytes + len(DATA)
 TRAFFIC_CLASS = wire.CLASS_TRIMMABLE

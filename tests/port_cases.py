@@ -13,7 +13,15 @@ from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import FRAME_BYTES
 from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
+from mrc_testbed.testbed.switching.classes import (
+    MRC_DATA,
+    ROCE_DATA,
+    USUAL_MARKS,
+    USUAL_TRIMMING,
+    DataPackets,
+    DscpMarks,
+    TrimRules,
+)
 from mrc_testbed.testbed.switching.port_counts import PortCounts
 from mrc_testbed.testbed.switching.port_rules import PortRule
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PortThresholds
@@ -28,6 +36,8 @@ LAST_LINK, LAST = "h2:p0-t0-1", ("p0-t0-1", "down0")
 CONTROL = bth.CLASS_CONTROL
 NOT_CAPABLE = wire.CLASS_TRIMMABLE & ~bth.ECN_MASK
 DEEP = PortThresholds(drop=64)
+PLAIN_DATA = DataPackets({**MRC_DATA.headers, **ROCE_DATA.headers}, by_opcode=True)
+"""Packets of both transports on one fabric."""
 PRODUCTION = DscpMarks(data=1, retransmission=1, control=3)
 
 

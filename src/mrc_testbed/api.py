@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Targets,
     )
     from mrc_testbed.testbed.scenario.text.fields import Duration, Rate, Share, Size
+    from mrc_testbed.testbed.switching.classes import DataPackets
     from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, Sockets, Transport
     from mrc_testbed.testbed.transports.registry import TRANSPORTS
     from mrc_testbed.testbed.workloads.collective import Collective, Group, Hop, Part, Terms
@@ -57,6 +58,7 @@ _HOMES = {
         *("Drawing", "Effect", "Fault", "FaultParameters", "Lasting", "State", "Target", "Targets"),
     ),
     "testbed.scenario.text.fields": ("Duration", "Rate", "Share", "Size"),
+    "testbed.switching.classes": ("DataPackets",),
     "testbed.transports.base": ("Chooser", "FabricLayout", "Sockets", "Transport"),
     "testbed.transports.registry": ("TRANSPORTS",),
     "testbed.workloads.collective": ("Collective", "Group", "Hop", "Part", "Terms"),
@@ -75,6 +77,7 @@ __all__ = [
     "Chooser",
     "Collective",
     "CongestionControl",
+    "DataPackets",
     "Dimension",
     "Drawing",
     "Duration",

@@ -49,6 +49,13 @@ def ledger_of(record: RunRecord) -> Ledger | Ignorance:
         return Ignorance(f"counters.json lacks {error}")
 
 
+def sums_of(record: RunRecord) -> Ledger | Ignorance:
+    """The same for those who tell its sums: they add up, or they are not known."""
+    ledger = ledger_of(record)
+    doubt = "" if isinstance(ledger, Ignorance) else ledger.doubt
+    return Ignorance(f"the books do not balance: {doubt}") if doubt else ledger
+
+
 def _strays(record: RunRecord) -> dict[str, frozenset[str]]:
     """By node where a fault of a table let packets end: the links that they should have gone by."""
     found: dict[str, frozenset[str]] = {}

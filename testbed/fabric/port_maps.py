@@ -10,7 +10,7 @@ import os
 import struct
 import time
 
-from mrc_testbed.testbed.switching.classes import DscpMarks, TrimRules
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import VERDICTS, LateArrivals, PortCounts, PortHits, counts_of, hits_of
 from mrc_testbed.testbed.switching.port_rules import RULE, RULES, PortRule
 from mrc_testbed.testbed.switching.thresholds import PortLevels
@@ -26,7 +26,7 @@ _LAST_AT = 16
 _LONGEST = struct.Struct("2Q")
 _LONGEST_AT = 40
 """Of `most_wait_ns` and `most_bytes` in QUEUE."""
-SETTINGS = struct.Struct("6BH")
+SETTINGS = struct.Struct("Q6BH2B256s6x")
 RULES_BYTES = 8 + RULES * RULE.size
 VALUE_BYTES = {
     "ports": PORT.size,
@@ -62,10 +62,13 @@ class SharedArray:
         return key * self._step
 
 
-def settings_entry(marks: DscpMarks, trimming: TrimRules) -> bytes:
-    """What an operator chooses, for all ports: `struct settings` of bpf/packets.h."""
+def settings_entry(options: FabricOptions) -> bytes:
+    """What operator and transport choose, for all ports: `struct settings` of bpf/packets.h."""
+    marks, trimming, data = options.marks, options.trimming, options.data
     dscps = marks.control, marks.data, marks.retransmission, trimming.dscp, trimming.dscp_last_hop
-    return SETTINGS.pack(*dscps, trimming.first, trimming.size_bytes)
+    data_dscps = sum(1 << dscp for dscp in data.data_dscps(marks))
+    rest = trimming.first, trimming.size_bytes, data.by_opcode, options.trims
+    return SETTINGS.pack(data_dscps, *dscps, *rest, data.header_bytes)
 
 
 def port_entry(levels: PortLevels, rate_bps: int, delay_ns: int, late_ns: int) -> bytes:

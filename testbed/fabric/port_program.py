@@ -28,7 +28,6 @@ from mrc_testbed.testbed.fabric.port_maps import (
 )
 from mrc_testbed.testbed.fabric.sandbox import mount_bpffs
 from mrc_testbed.testbed.switching.adaptive import looks_of
-from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes
 from mrc_testbed.testbed.switching.port_counts import LateArrivals, PortCounts, PortHits
 from mrc_testbed.testbed.switching.port_rules import RuleTable
@@ -57,12 +56,10 @@ class LoadedPrograms:
     ids: dict[str, int]
 
 
-def load(
-    entries: int, plain: bool = False, marks: DscpMarks = USUAL_MARKS, trimming: TrimRules = USUAL_TRIMMING
-) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
+def load(entries: int, options: FabricOptions, plain: bool = False) -> tuple[LoadedPrograms, dict[str, SharedArray]]:
     """Load programs and maps for `entries` interfaces, pinned in a bpffs of this sandbox.
 
-    `plain`: those for packets without encapsulation. `marks`, `trimming`: what they go by.
+    `plain`: those for packets without encapsulation. `options`: what they go by.
 
     Raises MissingCapability without compiler, libbpf, intact object or bpffs, FabricError if the kernel refuses.
     """
@@ -71,7 +68,7 @@ def load(
         for name, size in VALUE_BYTES.items():
             if loaded.map_value_bytes(name) != size:
                 raise FabricError("fabric", f"read map {name}", "its layout in port.bpf.c is not that of port_maps.py")
-        loaded.set_constants(settings_entry(marks, trimming))
+        loaded.set_constants(settings_entry(options))
         loaded.load(dict.fromkeys(VALUE_BYTES, entries))
         folder = mount_bpffs()
         ids = {name: loaded.pin(name, folder / name) for name in (*SWITCH_HOOKS, *NIC_HOOKS)}
@@ -99,7 +96,7 @@ class PortProgram:
 
     def __init__(self, plan: Plan, options: FabricOptions) -> None:
         """Load, and configure every port. Raises as `load` does."""
-        self.programs, maps = load(2 * len(plan.links), not plan.by_usid, options.marks, options.trimming)
+        self.programs, maps = load(2 * len(plan.links), options, not plan.by_usid)
         self._ports, self._queues = maps["ports"], maps["queues"]
         self._egress, self._ingress = maps["egress_counts"], maps["ingress_counts"]
         self._latenesses = maps["latenesses"]

@@ -33,6 +33,7 @@ from mrc_testbed.testbed.fabric.capabilities import (
 from mrc_testbed.testbed.fabric.privileges import is_rootless, refusal
 from mrc_testbed.testbed.fabric.sandbox import call_isolated, scratch_network, unmount_bpffs
 from mrc_testbed.testbed.isolated import isolated_python
+from mrc_testbed.testbed.switching.options import FabricOptions
 
 _NEW_KERNEL = "use Linux 6.1 or newer with SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL): Debian 12, Ubuntu 24.04"
 _BPF_KERNEL = (
@@ -281,7 +282,7 @@ def _port_program() -> Capability:
     """Compile or find, load, pin and attach the port program, once."""
     fix, detail = _BPF_KERNEL, ""
     try:
-        programs, _ = port_program.load(1)
+        programs, _ = port_program.load(1, FabricOptions("dummy", "none"))
     except MissingCapability as missing:
         fix, detail = missing.fix, missing.what
     except FabricError as refused:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mrc_testbed.testbed.checks.conservation import Class
 from mrc_testbed.testbed.checks.counting import LOST_PREFIX
-from mrc_testbed.testbed.checks.fault_drops import Ignorance, drops_of, ledger_of
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, drops_of, sums_of
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.shown import UNKNOWN
 
@@ -37,7 +37,7 @@ _STRANGE = {
 
 def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     """Where the packets of the run went, data and control apart, and what that is called. Counts of a line add up."""
-    ledger = ledger_of(record)
+    ledger = sums_of(record)
     if isinstance(ledger, Ignorance):
         yield "packets", f"not known: {ledger.why}"
         return
@@ -46,12 +46,17 @@ def packet_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     spoiled = [f"{ledger.corrupted} corrupted on the way"] if ledger.corrupted else []
     notes = f" ({', '.join([*marked, *spoiled])})" if marked or spoiled else ""
     whole = f"{data.arrived} arrived whole{notes}"
-    arrived = f"{whole}, {ledger.trimmed} trimmed" if record.scenario.transport.has_paths else whole
+    trims = ledger.trimmed or record.scenario.transport.has_paths
+    arrived = f"{whole}, {ledger.trimmed} trimmed" if trims else whole
     lost = lost_packets(record) if record.scenario.transport.has_paths else None
     taken = "" if lost is None else f"; senders took {lost} for lost"
-    yield "packets", f"{data.sent} data sent: {arrived}, {_dropped(data)}{taken}"
+    yield "packets", f"{data.sent} data sent{_copied(data)}: {arrived}, {_dropped(data)}{taken}"
     trimmed = f" and {ledger.trimmed} trimmed" if ledger.trimmed else ""
-    yield "control", f"{control.sent} sent{trimmed}: {control.arrived} arrived, {_dropped(control)}"
+    yield "control", f"{control.sent} sent{_copied(control)}{trimmed}: {control.arrived} arrived, {_dropped(control)}"
+
+
+def _copied(packets: Class) -> str:
+    return f" and {packets.copied} copied by a fault" if packets.copied else ""
 
 
 def refused_lines(record: RunRecord) -> Iterator[tuple[str, str]]:

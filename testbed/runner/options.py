@@ -75,7 +75,13 @@ def _chosen(scenario: Scenario, found: Sequence[Capability]) -> FabricOptions:
         capabilities.require_port_program(found, scenario.needs_port_program)
     if scenario.routing is not Routing.SRV6:
         options = _choosing(options, scenario, found)
-    options = replace(options, marks=scenario.dscp_marks, trimming=scenario.trimming.rules())
+    options = replace(
+        options,
+        marks=scenario.dscp_marks,
+        trimming=scenario.trimming.rules(),
+        data=scenario.transport.data,
+        trims=scenario.transport.can_be_trimmed,
+    )
     switch = scenario.fabric.switch
     if switch.use == "plain":
         return replace(options, switch_ports="plain shaper")

@@ -43,6 +43,8 @@ def virtual_options(scenario: Scenario) -> FabricOptions:
         thresholds=scenario.port_thresholds(),
         marks=scenario.dscp_marks,
         trimming=scenario.trimming.rules(),
+        data=scenario.transport.data,
+        trims=scenario.transport.can_be_trimmed,
         pause=scenario.pause_thresholds(),
         ecmp_hash=scenario.ecmp.hash,
         hash_seed=scenario.hash_seed,

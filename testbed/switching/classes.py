@@ -5,10 +5,14 @@ Usual values are those of the endpoints (hosts/mrc/wire.py), which a unit test c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 STAMPED_BYTES = 20
 """Of the UDP payload, up to PSN and time stamp."""
+DSCPS = 64
+OPCODES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,38 @@ class DscpMarks:
     def trimmable(self) -> frozenset[int]:
         """Of packets whose payload may be cut off."""
         return frozenset((self.data, self.retransmission))
+
+
+@dataclass(frozen=True, slots=True)
+class DataPackets:
+    """How switch ports know the data of a transport among its packets to UDP port 4791; the others are its control.
+
+    `headers`: by opcode, the first byte of the UDP payload, the bytes of a data packet's headers from there on (1 to
+    255): trimming leaves them, and corruption spares them. `by_opcode`: data are packets with one of these opcodes;
+    else the DSCP alone tells. `dscps`: the DSCPs that data have; empty: any with `by_opcode`, else any but that of
+    control. Raises ValueError for numbers that are none of these, and `by_opcode` without any opcode.
+    """
+
+    headers: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    by_opcode: bool = False
+    dscps: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if any(not 0 <= opcode < OPCODES or not 0 < size < OPCODES for opcode, size in self.headers.items()):
+            raise ValueError("headers: opcodes are from 0 to 255, and the bytes of their headers from 1 to 255")
+        if any(not 0 <= dscp < DSCPS for dscp in self.dscps):
+            raise ValueError("dscps: must be from 0 to 63")
+        if self.by_opcode and not self.headers:
+            raise ValueError("by_opcode: `headers` names no opcode, so no packet would be data")
+
+    @property
+    def header_bytes(self) -> bytes:
+        """By opcode; 0 where it is not one of `headers`."""
+        return bytes(self.headers.get(opcode, 0) for opcode in range(OPCODES))
+
+    def data_dscps(self, marks: DscpMarks) -> frozenset[int]:
+        """The DSCPs that a data packet may have."""
+        return self.dscps or frozenset(range(DSCPS)) - (frozenset() if self.by_opcode else {marks.control})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +95,9 @@ def least_trim_bytes(frame_bytes: int) -> int:
 
 USUAL_MARKS = DscpMarks()
 USUAL_TRIMMING = TrimRules()
+MRC_DATA = DataPackets({**dict.fromkeys(range(0xC6, 0xCC), 36), 0xC9: 40, 0xCB: 40})
+"""WRITE packets behind BTH, METH, TSETH, RETH, and ImmDt where there is one. Probes that wait with the data are data to
+a switch."""
+ROCE_DATA = DataPackets(dict.fromkeys(range(0x0C), 32), by_opcode=True)
+"""SEND and RDMA WRITE: FIRST, MIDDLE, LAST, ONLY, with immediate or without. The headers are all that one may have:
+BTH, RETH, ImmDt."""

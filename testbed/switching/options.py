@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
+from mrc_testbed.testbed.switching.classes import (
+    MRC_DATA,
+    USUAL_MARKS,
+    USUAL_TRIMMING,
+    DataPackets,
+    DscpMarks,
+    TrimRules,
+)
 from mrc_testbed.testbed.switching.thresholds import DEFAULT_THRESHOLDS, PauseThresholds, PortThresholds
 from mrc_testbed.topos.shape import LEAST_PLANE_PACKETS, WIRE_BYTES, Shape
 
@@ -49,7 +56,8 @@ class FabricOptions:
     (testbed/fabric/delay.py), for protocols that it speaks itself.
 
     A plain shaper has two classes and tail drop; it neither marks nor trims nor loses by rule. `thresholds` apply to
-    the port program only, and so does `trimming`. `marks`: by which DSCPs ports tell packets apart.
+    the port program only, and so does `trimming`. `marks`: by which DSCPs ports tell packets apart; `data`: how
+    they know the transport's data among them; `trims`: whether they may cut off its payload.
 
     `pause`: ports pause each other and drop nothing (PFC), as virtual ones alone can; `thresholds` do not count then.
 
@@ -75,6 +83,8 @@ class FabricOptions:
     thresholds: PortThresholds = DEFAULT_THRESHOLDS
     marks: DscpMarks = USUAL_MARKS
     trimming: TrimRules = USUAL_TRIMMING
+    data: DataPackets = MRC_DATA
+    trims: bool = True
     pause: PauseThresholds | None = None
     ecmp_hash: Literal["polarised", "independent"] = "polarised"
     hash_seed: int | None = None

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mrc_testbed.testbed.expect.vocabulary import Known
+from mrc_testbed.testbed.switching.classes import DataPackets
 from mrc_testbed.testbed.switching.thresholds import PauseThresholds
 from mrc_testbed.topos.cost import Cost
 from mrc_testbed.topos.nodes import Host
@@ -134,6 +135,8 @@ class Transport(str):
     """The kernel makes the packets: virtual time has no kernel, and no daemon counts them."""
     has_paths: bool = False
     """Its endpoints have EVs, which they retire, probe and restore, and say so."""
+    data: DataPackets = field(default_factory=DataPackets)
+    """How switches know its data packets, in both worlds; those of kernel TCP they know by their payload."""
     answer_bytes: int = 0
     """What acknowledges a message, on a veth; 0: not known."""
     can_be_trimmed: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mrc_testbed.testbed.switching.classes import MRC_DATA
 from mrc_testbed.testbed.transports.base import Chooser, FabricLayout, Sockets, Transport
 from mrc_testbed.topos.cost import STANDARD_COST
 from mrc_testbed.topos.routes import Routing
@@ -41,6 +42,7 @@ MRC = Transport(
     counted=COUNTED,
     has_paths=True,
     can_be_trimmed=True,
+    data=MRC_DATA,
     any_order=lambda _settings: True,
     answer_bytes=14 + 40 + 40 + 8 + 52,  # a SACK behind two IPv6 headers
     sockets=Sockets.HOST,

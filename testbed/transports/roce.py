@@ -23,6 +23,7 @@ from mrc_testbed.testbed.scenario.text.fields import (
     refuse,
     usual,
 )
+from mrc_testbed.testbed.switching.classes import ROCE_DATA
 from mrc_testbed.testbed.switching.thresholds import MarkingCurve, PauseThresholds
 from mrc_testbed.testbed.transports.base import (
     Chooser,
@@ -247,6 +248,7 @@ ROCE = Transport(
         "Congestion notifications, by sender": "cnps_received",
         "Packets that endpoints refused, by receiver": "refused_* unknown_*",
     },
+    data=ROCE_DATA,
     answer_bytes=_HEADER_BYTES + _AETH_BYTES,
     settings=RoceSettings,
     needs=needs,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, Literal
 
+from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.switching.adaptive import looks_of
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
@@ -37,7 +38,7 @@ from mrc_testbed.testbed.virtual.lossless import (
     headroom_bytes,
 )
 from mrc_testbed.testbed.virtual.nic import Nic
-from mrc_testbed.testbed.virtual.packet import Headers, MrcHeaders, PlainHeaders
+from mrc_testbed.testbed.virtual.packet import ENCAPSULATED_BYTES, Headers
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Deliver, Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.readings import by_sid, pause_counts, seen, sid_counts
@@ -72,8 +73,7 @@ class VirtualFabric:
         self.options = options
         self.unplanned: Collection[Unplanned] = ()
         self._scheduler = scheduler
-        kind = MrcHeaders if plan.by_usid else PlainHeaders
-        self._headers: Headers = kind(options.marks, options.trimming)
+        self._headers = Headers(ENCAPSULATED_BYTES if plan.by_usid else rc.FRAME_BYTES, options)
         self.pause_rules = None if options.pause is None else pause_rules(plan, options.pause, plan.shape.port_rate_bps)
         """Of ports with the port rate, where they pause each other."""
         self._ports = _make_ports(plan, options, self._headers, scheduler, seed)

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mrc_testbed.hosts.common import bth
-from mrc_testbed.hosts.mrc import wire
-from mrc_testbed.hosts.rc import wire as rc
-from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import CONTROL, DATA, TRIMMED, VERDICTS
 from mrc_testbed.testbed.virtual.scheduler import Due
 
@@ -24,17 +22,6 @@ DATA_ROW = DATA * VERDICTS
 TRIMMED_ROW = TRIMMED * VERDICTS
 CONTROL_ROW = CONTROL * VERDICTS
 """Where the verdicts on a class begin in the counts of a port."""
-
-
-def _mrc_header_bytes(opcode: int) -> int:
-    """Of a data packet; 0 for what is none."""
-    if not bth.WRITE_FIRST <= opcode <= wire.LAST_DATA_OPCODE:
-        return 0
-    return wire.DATA_HEADER_BYTES + bth.IMMEDIATE_BYTES * (opcode in bth.HAS_IMMEDIATE)
-
-
-_MRC_HEADER_BYTES = [_mrc_header_bytes(opcode) for opcode in range(256)]
-_RC_HEADER_BYTES = bth.BTH_BYTES + rc.RETH_BYTES + bth.IMMEDIATE_BYTES
 
 
 @dataclass(slots=True, eq=False)
@@ -147,23 +134,31 @@ class PacketQueue:
 
 
 class Headers:
-    """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload. `rules`: how they
-    trim. Data of MRC may be trimmed, if their DSCP allows it."""
+    """How ports read the packets of a fabric. `frame_bytes`: of a frame, up to the UDP payload. `options`: what they go
+    by."""
 
-    def __init__(self, frame_bytes: int, marks: DscpMarks, rules: TrimRules) -> None:
+    def __init__(self, frame_bytes: int, options: FabricOptions) -> None:
         self.frame_bytes = frame_bytes
-        self.rules = rules
-        self._control = marks.control
-        self._trimmable = marks.trimmable
-        self._left = [rules.left_bytes(frame_bytes, size) if size else 0 for size in _MRC_HEADER_BYTES]
+        self.rules = options.trimming
+        self._control = options.marks.control
+        self._trimmable = options.marks.trimmable if options.trims else frozenset()
+        self._data_dscps = options.data.data_dscps(options.marks)
+        self._by_opcode = options.data.by_opcode
+        self._sizes = list(options.data.header_bytes)
+        self._left = [self.rules.left_bytes(frame_bytes, size) if size else 0 for size in self._sizes]
 
     def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
-        """Row and priority of what a host sends."""
-        raise NotImplementedError
+        """Row and priority of what a host sends, which is never trimmed; control packets go first if they ask for
+        it."""
+        dscp = traffic_class >> 2
+        if dscp in self._data_dscps and (not self._by_opcode or self._sizes[data[0]]):
+            return DATA_ROW, False
+        return CONTROL_ROW, dscp == self._control
 
     def payload(self, packet: VirtualPacket) -> range:
         """The bytes of the UDP payload that may be corrupted: those that only the ICRC protects."""
-        raise NotImplementedError
+        start = self._sizes[packet.data[0]]
+        return range(start, packet.length - bth.ICRC_BYTES) if start else range(0)
 
     def bare_bytes(self, packet: VirtualPacket) -> int:
         """How much of the UDP payload trimming leaves, if the DSCP and the opcode allow it and something is left to cut
@@ -172,36 +167,5 @@ class Headers:
         return left if left < packet.length else 0
 
 
-class MrcHeaders(Headers):
-    """Ethernet, two IPv6 headers and UDP: the class is that of the DSCP, and data may be trimmed."""
-
-    def __init__(self, marks: DscpMarks = USUAL_MARKS, rules: TrimRules = USUAL_TRIMMING) -> None:
-        super().__init__(14 + 40 + 40 + 8, marks, rules)
-
-    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
-        """By the DSCP; hosts send no trimmed packets."""
-        return (CONTROL_ROW, True) if traffic_class >> 2 == self._control else (DATA_ROW, False)
-
-    def payload(self, packet: VirtualPacket) -> range:
-        """All but headers and ICRC."""
-        start = _MRC_HEADER_BYTES[packet.data[0]]
-        return range(start, packet.length - bth.ICRC_BYTES) if start else range(0)
-
-
-class PlainHeaders(Headers):
-    """Ethernet, IPv6 and UDP: the class is that of the opcode, of RoCE or MRC, the priority that of the DSCP. Data of
-    MRC may be trimmed."""
-
-    def __init__(self, marks: DscpMarks = USUAL_MARKS, rules: TrimRules = USUAL_TRIMMING) -> None:
-        super().__init__(rc.FRAME_BYTES, marks, rules)
-
-    def look(self, data: bytes, traffic_class: int) -> tuple[int, bool]:
-        """By the opcode; control packets go first if they ask for it."""
-        if data[0] <= rc.WRITE_ONLY_IMM or _MRC_HEADER_BYTES[data[0]]:
-            return DATA_ROW, False
-        return CONTROL_ROW, traffic_class >> 2 == self._control
-
-    def payload(self, packet: VirtualPacket) -> range:
-        """What is past all headers that a packet may have, but for the ICRC."""
-        start = _MRC_HEADER_BYTES[packet.data[0]] or _RC_HEADER_BYTES
-        return range(start, packet.length - bth.ICRC_BYTES)
+ENCAPSULATED_BYTES = 14 + 40 + 40 + 8
+"""Ethernet, two IPv6 headers and UDP."""

@@ -20,7 +20,7 @@ from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
 from tests.emu.conftest import isolated
-from tests.port_cases import rc_packet
+from tests.port_cases import PLAIN_DATA, rc_packet
 
 ROCE = 4791
 FIRST_PORT = 0xC000
@@ -32,7 +32,7 @@ RC_HEADER_BYTES = 12 + 16 + 4
 
 def with_ecmp(body: Callable[[Fabric], None], options: FabricOptions, shape: Shape = SHAPE, **changes: Any) -> None:
     """Run `body` on such a fabric in a sandbox."""
-    asked = replace(options, **changes)
+    asked = replace(options, data=PLAIN_DATA, **changes)
     isolated(lambda: body(Fabric.build(build_plan(shape, Routing.ECMP_STATIC), asked)))
 
 

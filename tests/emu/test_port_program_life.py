@@ -101,7 +101,7 @@ def test_what_the_verifier_refuses_is_one_readable_line(monkeypatch: pytest.Monk
 
     def body() -> None:
         with pytest.raises(FabricError) as refused:
-            port_program.load(1)
+            port_program.load(1, FabricOptions("dummy", "none"))
         said = str(refused.value)
         assert said.startswith("fabric: load the port program: the kernel refused it: ")
         assert said.endswith("outside of the packet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.report.packet_facts import packet_lines
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -59,7 +61,9 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
 
 
 def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
-    """No wrong byte on any machine; the rest where the machine kept time."""
+    """No wrong byte, and no line of packets that does not add up, on any machine; the rest where the machine kept
+    time."""
+    yield from lines_off(record)
     yield from _failed(guarded("no wrong byte", None, lambda: intact(record)), Status.FAIL)
     if not verdict.fidelity.ok:
         return
@@ -75,6 +79,23 @@ def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
             yield from _of_traces(record)
     elif not may_die(record.scenario):
         yield f"nothing is broken, and yet: {verdict.death}"
+
+
+def lines_off(record: RunRecord) -> Iterator[str]:
+    """Lines of packets whose counts do not add up: left of the colon what there was, right of it what became of it."""
+    for title, line in packet_lines(record):
+        if line.startswith("not known: "):
+            continue
+        there, became = re.sub(r"\([^)]*\)", "", line.partition(";")[0]).split(":")
+        if _sum(there) != _sum(became):
+            yield f"{title} does not add up: {line}"
+        dropped = re.search(r"(\d+) dropped \(([^)]*)\)", line)
+        if dropped and int(dropped[1]) != _sum(dropped[2]):
+            yield f"what was dropped does not add up: {line}"
+
+
+def _sum(words: str) -> int:
+    return sum(map(int, re.findall(r"\d+", words)))
 
 
 def _of_graphs(record: RunRecord) -> Iterator[str]:

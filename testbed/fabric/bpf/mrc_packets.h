@@ -31,17 +31,19 @@ static __always_inline enum class class_of(const struct headers *h)
 	if (!encapsulated(h))
 		return OTHER;
 	dscp = traffic_class(&h->outer) >> 2;
-	if (dscp == settings.control)
-		return CONTROL;
 	if (is_trimmed(dscp))
 		return TRIMMED;
-	return h->inner.next == 17 && get16(h->destination_port) == ROCE_PORT ? DATA : OTHER;
+	if (h->inner.next == NEXT_UDP && get16(h->destination_port) == ROCE_PORT)
+		return is_data(dscp, h->opcode) ? DATA : CONTROL;
+	return dscp == settings.control ? CONTROL : OTHER;
 }
 
-/* Hosts send no trimmed packets. */
+/* Control packets that ask for it. Hosts send no trimmed packets. */
 static __always_inline bool is_high(const struct __sk_buff *skb, const struct headers *h)
 {
-	return encapsulated(h) ? class_of(h) == CONTROL : is_routing(skb);
+	if (!encapsulated(h))
+		return is_routing(skb);
+	return class_of(h) == CONTROL && traffic_class(&h->outer) >> 2 == settings.control;
 }
 
 /* Class, ECN and what trimming would leave. */
@@ -87,8 +89,8 @@ static __always_inline struct traits traits_of(const struct headers *h, __u32 le
 	t.uplink = h->inner.word[3];
 	t.source = get16(h->inner.source + 6);
 	t.destination = get16(h->inner.destination + 6);
-	t.payload_at = FRAME_HEADER_BYTES + data_header_bytes(h->opcode);
-	if (t.class == DATA && is_mrc_data(h->opcode) && length > t.payload_at + ICRC_BYTES)
-		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
+	t.payload_at = FRAME_HEADER_BYTES + settings.headers[h->opcode];
+	if (t.class == DATA)
+		t.payload_bytes = payload_bytes(h->opcode, t.payload_at, length);
 	return t;
 }

@@ -8,28 +8,27 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#define NEXT_UDP 17
 #define ROCE_PORT 4791
 #define DSCP_ROUTING 48 /* CS6: network control (RFC 4594, 3.2) */
 #define ECN_MASK 3
 #define ECN_CE 3
-#define IMMEDIATE_BYTES 4
 #define ICRC_BYTES 4
+#define OPCODES 256
 
-/* Data packets of MRC, whose payload a switch may cut off. */
-#define FIRST_DATA_OPCODE 0xC6
-#define LAST_DATA_OPCODE 0xCB
-#define OPCODE_LAST_IMM 0xC9
-#define OPCODE_ONLY_IMM 0xCB
-#define DATA_HEADER_BYTES 36 /* BTH, METH, TSETH, RETH */
-
-/* What an operator chooses. port_program.py writes it before the program is loaded, so the verifier knows it. */
+/* What operator and transport choose. port_program.py writes it before the program is loaded, so the verifier knows
+   it. */
 struct settings {
+	__u64 data_dscps; /* that data may have, a bit each */
 	__u8 control, data, retransmission, trimmed, trimmed_last_hop; /* DSCPs */
 	__u8 trimmed_first; /* trimmed packets go before data; else they wait with them */
 	__u16 trim_bytes;   /* of a frame that was trimmed; 0: all its headers */
+	__u8 by_opcode;     /* data are packets with one of these opcodes; else their DSCP alone tells */
+	__u8 trims;         /* the payload of data may be cut off */
+	__u8 headers[OPCODES]; /* by opcode: bytes of a data packet's headers behind UDP; 0: none of these */
 };
 
-const volatile struct settings settings = {46, 4, 8, 12, 16, 1, 0};
+const volatile struct settings settings = {};
 
 enum class { DATA, TRIMMED, CONTROL, OTHER, CLASSES };
 
@@ -96,15 +95,16 @@ static __always_inline bool is_trimmed(__u8 dscp)
 	return dscp == settings.trimmed || dscp == settings.trimmed_last_hop;
 }
 
-static __always_inline bool is_mrc_data(__u8 opcode)
+/* Of a packet of the transport. */
+static __always_inline bool is_data(__u8 dscp, __u8 opcode)
 {
-	return opcode >= FIRST_DATA_OPCODE && opcode <= LAST_DATA_OPCODE;
+	return settings.data_dscps >> dscp & 1 && (!settings.by_opcode || settings.headers[opcode]);
 }
 
-/* Of a data packet of MRC, behind UDP. */
-static __always_inline __u32 data_header_bytes(__u8 opcode)
+/* How many bytes that rules may corrupt begin at `at`: all but the ICRC. */
+static __always_inline __u32 payload_bytes(__u8 opcode, __u32 at, __u32 length)
 {
-	return DATA_HEADER_BYTES + (opcode == OPCODE_LAST_IMM || opcode == OPCODE_ONLY_IMM ? IMMEDIATE_BYTES : 0);
+	return settings.headers[opcode] && length > at + ICRC_BYTES ? length - ICRC_BYTES - at : 0;
 }
 
 /* The class and DSCP of a packet that is trimmed here. */
@@ -117,10 +117,10 @@ static __always_inline __u8 trimmed_class(__u8 before, bool last_hop)
    checksum would be thrown away by the receiver. */
 static __always_inline __u32 trimmed_length(__u8 dscp, __u8 opcode, const __u8 *checksum, __u32 headers, __u32 length)
 {
-	__u32 bare = settings.trim_bytes ? settings.trim_bytes : headers + data_header_bytes(opcode);
-	bool allowed = dscp == settings.data || dscp == settings.retransmission;
+	__u32 bare = settings.trim_bytes ? settings.trim_bytes : headers + settings.headers[opcode];
+	bool allowed = settings.trims && (dscp == settings.data || dscp == settings.retransmission);
 
-	return allowed && is_mrc_data(opcode) && !get16(checksum) && length > bare ? bare : 0;
+	return allowed && settings.headers[opcode] && !get16(checksum) && length > bare ? bare : 0;
 }
 
 /* The first bytes of a packet in linear memory, or NULL for one that has no so many. */

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Packets without encapsulation, where switches choose the path: a RoCEv2-like reliable connection over UDP (opcodes:
-   InfiniBand Architecture Specification, volume 1, 9.2), MRC over hashed paths, and TCP. */
+/* Packets without encapsulation, where switches choose the path: those of transports over UDP, such as a RoCEv2-like
+   reliable connection and MRC over hashed paths, and TCP. */
 #pragma once
 #include "packets.h"
 
 #define NEXT_TCP 6
-#define NEXT_UDP 17
-#define LAST_RC_DATA_OPCODE 0x0B /* SEND and RDMA WRITE: FIRST, MIDDLE, LAST, ONLY, with immediate or without */
 #define FRAME_HEADER_BYTES (14 + 40 + 8) /* up to the UDP payload */
-#define RC_HEADER_BYTES (12 + 16) /* BTH, RETH */
 #define HOST_PREFIX 0xFD000001
 
 struct headers {
@@ -53,7 +50,7 @@ static __always_inline enum class class_of(const struct headers *h)
 	if (is_roce(h) && is_trimmed(traffic_class(&h->ip) >> 2))
 		return TRIMMED;
 	if (is_roce(h))
-		return h->udp.opcode <= LAST_RC_DATA_OPCODE || is_mrc_data(h->udp.opcode) ? DATA : CONTROL;
+		return is_data(traffic_class(&h->ip) >> 2, h->udp.opcode) ? DATA : CONTROL;
 	if (h->ip.next == NEXT_TCP)
 		return get16(h->ip.length) > h->tcp.offset >> 4 << 2 ? DATA : CONTROL;
 	return OTHER;
@@ -107,7 +104,7 @@ static __always_inline __u32 host_bits(const __u8 *address)
 	return get16(address + 6) << 16 | get16(address + 14);
 }
 
-/* Corrupted are packets of RoCE, past all headers that one may have, and of MRC: their ICRC is what detects it. A veth
+/* Corrupted are data over UDP, past their headers: their ICRC is what detects it. A veth
    vouches for the checksum of TCP, so TCP would deliver wrong bytes. */
 static __always_inline struct traits traits_of(const struct headers *h, __u32 length)
 {
@@ -118,10 +115,9 @@ static __always_inline struct traits traits_of(const struct headers *h, __u32 le
 	t.addressed = of_host(h->ip.source);
 	t.source = host_bits(h->ip.source);
 	t.destination = host_bits(h->ip.destination);
-	t.payload_at = FRAME_HEADER_BYTES + (is_roce(h) && is_mrc_data(h->udp.opcode)
-						     ? data_header_bytes(h->udp.opcode)
-						     : RC_HEADER_BYTES + IMMEDIATE_BYTES);
-	if (t.class == DATA && is_roce(h) && length > t.payload_at + ICRC_BYTES)
-		t.payload_bytes = length - ICRC_BYTES - t.payload_at;
+	if (t.class != DATA || !is_roce(h))
+		return t;
+	t.payload_at = FRAME_HEADER_BYTES + settings.headers[h->udp.opcode];
+	t.payload_bytes = payload_bytes(h->udp.opcode, t.payload_at, length);
 	return t;
 }

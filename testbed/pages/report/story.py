@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.events import QpPortMove
-from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
+from mrc_testbed.testbed.checks.fault_drops import Ignorance, sums_of
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
@@ -145,7 +145,7 @@ def _count(done: int, wanted: int) -> str:
 
 def _losses(record: RunRecord) -> str:
     """What the fabric dropped, and what senders took for lost."""
-    ledger, lost = ledger_of(record), lost_packets(record)
+    ledger, lost = sums_of(record), lost_packets(record)
     told = [] if isinstance(ledger, Ignorance) else [f"{_were(ledger.data.all_dropped, 'data packet')} dropped"]
     if not record.scenario.transport.has_paths:
         again = evaluate_figure(record, parse_figure("retransmissions")).value

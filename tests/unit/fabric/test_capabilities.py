@@ -153,7 +153,7 @@ def test_a_missing_tool_comes_with_its_package(monkeypatch: pytest.MonkeyPatch) 
 def no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests run outside a sandbox: nothing may be mounted or loaded."""
 
-    def refuse(_entries: int) -> None:
+    def refuse(*_: object) -> None:
         raise FabricError("fabric", "load the port program", "Operation not permitted")
 
     monkeypatch.setattr(port_program, "load", refuse)

@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from mrc_testbed.hosts import udp
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric import commands, libbpf, port_maps, port_object, port_program
 from mrc_testbed.testbed.fabric.port_maps import (
@@ -32,7 +35,17 @@ from mrc_testbed.testbed.fabric.port_program import late_ns
 from mrc_testbed.testbed.switching import port_counts as layout
 from mrc_testbed.testbed.switching import port_rules
 from mrc_testbed.testbed.switching.adaptive import BAND_SHARES
-from mrc_testbed.testbed.switching.classes import USUAL_MARKS, USUAL_TRIMMING, DscpMarks, TrimRules, least_trim_bytes
+from mrc_testbed.testbed.switching.classes import (
+    MRC_DATA,
+    OPCODES,
+    ROCE_DATA,
+    USUAL_MARKS,
+    USUAL_TRIMMING,
+    DataPackets,
+    DscpMarks,
+    TrimRules,
+    least_trim_bytes,
+)
 from mrc_testbed.testbed.switching.options import FabricOptions, level_bdp_bytes, program_queue_bytes
 from mrc_testbed.testbed.switching.port_counts import PortHits
 from mrc_testbed.testbed.switching.port_rules import PortRule, RuleTable, as_seen_by_program
@@ -75,10 +88,7 @@ def enum(name: str) -> dict[str, int]:
         ("RULES", port_rules.RULES),
         ("ECN_MASK", bth.ECN_MASK),
         ("ECN_CE", bth.ECN_CE),
-        ("FIRST_DATA_OPCODE", bth.WRITE_FIRST),
-        ("LAST_DATA_OPCODE", wire.LAST_DATA_OPCODE),
-        ("DATA_HEADER_BYTES", wire.DATA_HEADER_BYTES),
-        ("IMMEDIATE_BYTES", bth.IMMEDIATE_BYTES),
+        ("OPCODES", OPCODES),
         ("ICRC_BYTES", bth.ICRC_BYTES),
         ("BANDS", len(BAND_SHARES) + 1),
     ],
@@ -95,20 +105,60 @@ def test_ports_and_endpoints_have_the_same_usual_dscps() -> None:
     assert least_trim_bytes(0) == wire.STAMPED_BYTES
 
 
-def test_what_an_operator_chooses_is_written_in_the_order_of_the_program() -> None:
-    found = re.search(r"struct settings settings = {([^}]*)}", SOURCE)
-    assert found
-    assert settings_entry(USUAL_MARKS, USUAL_TRIMMING) == SETTINGS.pack(*map(int, found[1].split(",")))
+def test_ports_and_endpoints_have_the_same_data() -> None:
+    """A RoCE packet is let off with the longest headers that its opcode may have."""
+    mrc = {code: wire.DATA_HEADER_BYTES for code in range(bth.WRITE_FIRST, wire.LAST_DATA_OPCODE + 1)}
+    mrc |= dict.fromkeys(bth.HAS_IMMEDIATE, wire.DATA_HEADER_BYTES + bth.IMMEDIATE_BYTES)
+    assert MRC_DATA.headers == mrc
+    assert max(ROCE_DATA.headers) == rc.WRITE_ONLY_IMM
+    assert {*ROCE_DATA.headers.values()} == {bth.BTH_BYTES + rc.RETH_BYTES + bth.IMMEDIATE_BYTES}
+
+
+def test_what_operator_and_transport_choose_is_written_in_the_order_of_the_program() -> None:
     fields = re.search(r"struct settings {([^}]*)}", SOURCE)
     assert fields
-    names = re.findall(r"(\w+)[,;]", re.sub(r"/\*.*?\*/", "", fields[1]))
+    names = re.findall(r"(\w+)(?:\[\w+\])?[,;]", re.sub(r"/\*.*?\*/", "", fields[1], flags=re.DOTALL))
+    data = DataPackets({7: 12, 200: 30}, by_opcode=True, dscps=frozenset({1, 40}))
+    options = FabricOptions("ifb", "none", "port program", data=data, trims=False)
+    options = replace(options, marks=DscpMarks(1, 2, 0, 3), trimming=TrimRules(256, 48, 49, first=False))
+    entry = dict(zip(names, SETTINGS.unpack(settings_entry(options)), strict=True))
+    headers = entry.pop("headers")
+    assert (headers[7], headers[200], sum(headers)) == (12, 30, 42)
     chosen = {"control": 3, "data": 1, "retransmission": 2, "trimmed": 48, "trimmed_last_hop": 49}
-    entry = settings_entry(DscpMarks(1, 2, 0, 3), TrimRules(256, 48, 49, first=False))
-    assert dict(zip(names, SETTINGS.unpack(entry), strict=True)) == {**chosen, "trimmed_first": 0, "trim_bytes": 256}
+    chosen |= {"data_dscps": 1 << 1 | 1 << 40, "by_opcode": 1, "trims": 0}
+    assert entry == {**chosen, "trimmed_first": 0, "trim_bytes": 256}
 
 
-def test_opcodes_with_an_immediate_and_htb_classes_agree() -> None:
-    assert {int(DEFINES["OPCODE_LAST_IMM"], 0), int(DEFINES["OPCODE_ONLY_IMM"], 0)} == bth.HAS_IMMEDIATE
+@pytest.mark.parametrize(
+    ("data", "dscps"),
+    [
+        (MRC_DATA, set(range(64)) - {USUAL_MARKS.control}),
+        (ROCE_DATA, set(range(64))),
+        (DataPackets(dscps=frozenset({10})), {10}),
+    ],
+)
+def test_the_dscps_of_data_are_those_said_or_all_that_can_be(data: DataPackets, dscps: set[int]) -> None:
+    assert data.data_dscps(USUAL_MARKS) == dscps
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"headers": {256: 12}}, "headers"),
+        ({"headers": {-1: 12}}, "headers"),
+        ({"headers": {1: 0}}, "headers"),
+        ({"headers": {1: 256}}, "headers"),
+        ({"dscps": frozenset({64})}, "dscps"),
+        ({"dscps": frozenset({-1})}, "dscps"),
+        ({"by_opcode": True}, "by_opcode"),
+    ],
+)
+def test_data_packets_that_no_port_could_know_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}: "):
+        DataPackets(**wrong)
+
+
+def test_htb_classes_agree() -> None:
     for name, text in (("CLASS_HIGH", commands.CLASS_CONTROL), ("CLASS_LOW", commands.CLASS_DATA)):
         major, _, minor = text.partition(":")
         assert int(DEFINES[name], 0) == int(major, 16) << 16 | int(minor, 16)

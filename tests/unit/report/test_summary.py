@@ -11,6 +11,7 @@ from rich.table import Table
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.checks.fault_drops import FaultDrops, drops_of
 from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.pages.report.story import story
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.facts import fault_rows
 from mrc_testbed.testbed.report.packet_facts import packet_lines
@@ -236,9 +237,20 @@ def test_corrupted_packets_are_not_passed_over_in_silence(tmp_path: Path) -> Non
     folder = RunFolder()
     assert folder.counters is not None
     port = folder.counters["ports"]["p0-t0-0"]["down0"]
-    port |= {"in_corrupted": 6, "in_data": 9, "rx_packets": 9, "out_data": 9}
+    port |= {"in_corrupted": 6, "in_data": 9, "rx_packets": 9, "out_data": 9, "out_dropped": 9}
+    folder.counters["hosts"]["h0"]["counters"] |= {"data_sent": 9, "packets_out": 9}
     (_, text), _ = packet_lines(load_record(folder.write(tmp_path)))
-    assert text.startswith("0 data sent: 0 arrived whole (6 corrupted on the way), 0 trimmed, 0 dropped")
+    assert text.startswith("9 data sent: 0 arrived whole (6 corrupted on the way), 0 trimmed, 9 dropped")
+
+
+def test_a_line_of_packets_that_does_not_add_up_is_not_told(tmp_path: Path) -> None:
+    folder = RunFolder()
+    assert folder.counters is not None
+    folder.counters["hosts"]["h0"]["counters"] |= {"data_sent": 1, "packets_out": 1}
+    verdict, record = folder.judge(tmp_path), load_record(tmp_path)
+    told = "not known: the books do not balance: NIC of h0: 1 data packets lost"
+    assert list(packet_lines(record)) == [("packets", told)]
+    assert not [words for words in story(verdict, record).values() if "dropped" in words]
 
 
 def take_data(folder: RunFolder, link: str, count: int, high: int = 0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,42 @@ def hasty(request, plugins, wiring):
     return network
 """
 )
+OWN_PACKETS = """
+from dataclasses import replace
+
+from mrc_testbed.api import TRANSPORTS, DataPackets
+
+
+class OtherOpcodes:
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    def __getattr__(self, name):
+        return getattr(self.endpoint, name)
+
+    def poll_transmit(self, now_ns, buffer):
+        packet = self.endpoint.poll_transmit(now_ns, buffer)
+        if packet:
+            buffer[0] ^= 0x40
+        return packet
+
+    def handle_datagram(self, view, *rest):
+        own = bytearray(view)
+        own[0] ^= 0x40
+        self.endpoint.handle_datagram(memoryview(own), *rest)
+
+
+def other_opcodes(request, plugins, wiring):
+    from mrc_testbed.hosts.rc.transport import roce
+
+    network = roce(request, plugins, wiring)
+    network.endpoint = OtherOpcodes(network.endpoint)
+    return network
+
+
+OTHER = replace(TRANSPORTS["roce"], word="other", protocol="other", endpoint="other_opcodes", data=DATA)
+PLUGIN = {"transport": {"other": OTHER}}
+"""
 SCENARIO = """
 name: s
 plugins: [mine.py]
@@ -101,6 +138,35 @@ def test_no_endpoint_can_leave_out_the_delay_of_the_world(tmp_path: Path) -> Non
     outcome = run_scenario(load_scenario(written(tmp_path, HASTY, "hasty")), tmp_path / "out", quiet=True)
     assert outcome.exit_code is ExitCode.PASS, outcome.error
     assert outcome.base_rtt_ns == pytest.approx(40_000_000, rel=0.05)
+def summary(folder: Path, data: str, exit_code: ExitCode) -> str:
+    """Of a run whose transport says this of its data, as one line."""
+    scenario = load_scenario(written(folder, OWN_PACKETS.replace("DATA)", f"{data})"), "other"))
+    outcome = run_scenario(scenario, folder / "out", quiet=True)
+    assert outcome.folder is not None, outcome.error
+    text = " ".join((outcome.folder / "summary.txt").read_text(encoding="utf-8").split())
+    assert outcome.exit_code is exit_code, text
+    return text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "DataPackets({0x40 + code: 32 for code in range(12)}, by_opcode=True)",
+        "DataPackets(dscps=frozenset({26}))",
+        "DataPackets()",
+    ],
+)
+def test_it_says_how_switches_know_its_data(tmp_path: Path, data: str) -> None:
+    text = summary(tmp_path, data, ExitCode.PASS)
+    assert re.search(r" packets ([1-9]\d*) data sent: \1 arrived whole, 0 dropped ", text), text
+    assert re.search(r" control ([1-9]\d*) sent: \1 arrived, 0 dropped ", text), text
+
+
+@pytest.mark.parametrize("data", ['TRANSPORTS["roce"].data', "DataPackets({0x11: 12}, by_opcode=True)"])
+def test_data_that_switches_take_for_control_are_no_pass(tmp_path: Path, data: str) -> None:
+    text = summary(tmp_path, data, ExitCode.INCONCLUSIVE)
+    assert re.search(r"NIC of h0: (\d+) data packets lost; NIC of h0: \1 high class packets too many", text), text
+    assert re.search(r" packets not known: the books do not balance: NIC of h0: \d+ data packets lost ", text), text
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.switching.port_counts import CHANGED, CUT, DROPPED, PASSED
 from mrc_testbed.testbed.switching.thresholds import NEVER, PortLevels
 from mrc_testbed.testbed.virtual.lossless import PauseRules
-from mrc_testbed.testbed.virtual.packet import CONTROL_ROW, DATA_ROW, MrcHeaders, VirtualPacket, VirtualWay
+from mrc_testbed.testbed.virtual.packet import (
+    CONTROL_ROW,
+    DATA_ROW,
+    ENCAPSULATED_BYTES,
+    Headers,
+    VirtualPacket,
+    VirtualWay,
+)
 from mrc_testbed.testbed.virtual.port import NIC_LIMITS, Port, QueueLimits
 from mrc_testbed.testbed.virtual.port_row import BYTES_AT
 from mrc_testbed.testbed.virtual.rules import PortDice
@@ -23,7 +31,7 @@ from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.nodes import Interface
 from tests.port_cases import mrc_packet
 
-HEADERS = MrcHeaders()
+HEADERS = Headers(ENCAPSULATED_BYTES, FabricOptions("ifb", "endpoint"))
 DATA = mrc_packet(1)
 QUIET = PortLevels(NEVER, NEVER, NEVER, NEVER, False)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mrc_testbed.hosts.common import bth
 from mrc_testbed.hosts.mrc import wire
-from mrc_testbed.hosts.rc import wire as rc
 from mrc_testbed.testbed.checks.conservation import Books, Ledger, balance
 from mrc_testbed.testbed.runner.books import port_books
 from mrc_testbed.testbed.switching.ecmp import PlainFlow
@@ -19,7 +19,7 @@ from mrc_testbed.testbed.virtual.scheduler import Scheduler
 from mrc_testbed.topos.plan import build_plan
 from mrc_testbed.topos.routes import Routing
 from mrc_testbed.topos.shape import Shape
-from tests.port_cases import SMALL
+from tests.port_cases import PLAIN_DATA, SMALL
 
 OPTIONS = FabricOptions("ifb", "endpoint", "port program")
 ROCE_PORT = 4791
@@ -51,6 +51,7 @@ class Stage:
     def __init__(
         self, shape: Shape = SMALL, options: FabricOptions = OPTIONS, seed: int = 1, routing: Routing = Routing.SRV6
     ) -> None:
+        options = options if routing is Routing.SRV6 else replace(options, data=PLAIN_DATA)
         self.scheduler = Scheduler()
         self.fabric = VirtualFabric(build_plan(shape, routing), options, self.scheduler, seed)
         self.plan = self.fabric.plan
@@ -107,7 +108,7 @@ class Stage:
     def give(self, source: str, data: bytes, destination: Any, traffic_class: int) -> None:
         """Send now, to where the host's socket would."""
         plain = self.plan.routing is Routing.ECMP_STATIC
-        self.sent[source].append(data[0] <= rc.WRITE_ONLY_IMM if plain else traffic_class != bth.CLASS_CONTROL)
+        self.sent[source].append(data[0] in PLAIN_DATA.headers if plain else traffic_class != bth.CLASS_CONTROL)
         self.nics[source].send(data, destination, traffic_class)
 
     def run(self, for_ns: int = FOR_EVER_NS) -> None:
