@@ -10,6 +10,7 @@ Of kernel TCP no host counts its packets by class, so the books begin and end at
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -24,6 +25,8 @@ HIGH_IN = ("in_trimmed", "in_control")
 HIGH_IN_DROPPED = ("in_trimmed_dropped", "in_control_dropped")
 HIGH_THROUGH = ("out_trimmed_through", "out_control")
 DATA, HIGH = "data packets", "high class packets"
+NIC = "NIC of "
+"""Before the name of the host, in places."""
 FRAMES = "frames"
 """What two counts of one port differ by, rather than two places."""
 NO_DAEMON = dict.fromkeys(("data_sent", "packets_out", "send_errors", "packets_in", "strangers", "socket_drops"), 0)
@@ -128,8 +131,13 @@ class Ledger:
 
     @property
     def from_nowhere(self) -> tuple[Gap, ...]:
-        """Places that more packets left than entered, and no fault copied any: something else sent them."""
-        return tuple(gap for gap in self.unexplained if gap.missing < 0 and gap.what != FRAMES)
+        """Places that more packets left than entered, and no fault copied any: something else sent them. A NIC that
+        lacks as many of the other class sent them as that one."""
+        net = Counter[str]()
+        for gap in self.unexplained:
+            net[gap.place] += gap.missing if gap.place.startswith(NIC) else 0
+        gaps = (gap for gap in self.unexplained if gap.missing < 0 and gap.what != FRAMES)
+        return tuple(gap for gap in gaps if net[gap.place] < 0 or not gap.place.startswith(NIC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +346,7 @@ def _switch_missing(books: Books, plan: Plan, switch: str) -> tuple[int, int]:
 def _out_of(books: Books, plan: Plan, host: str, excuses: _Excuses) -> Iterator[Gap]:
     missing, refused = _nic_missing(books, plan, host), _refused(books, plan, host)
     for what, left, errors in zip((DATA, HIGH), missing, refused, strict=True):
-        yield excuses.gap(f"NIC of {host}", what, left - errors, _names(plan, host))
+        yield excuses.gap(f"{NIC}{host}", what, left - errors, _names(plan, host))
 
 
 def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
