@@ -15,7 +15,7 @@ from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.case import CASE_FILE, case_at
 from mrc_testbed.testbed.incidents.observed import observed_record
 from mrc_testbed.testbed.mapper.evidence import Witness
-from mrc_testbed.testbed.rundir.files import any_values
+from mrc_testbed.testbed.rundir.files import RecordError, any_values
 from mrc_testbed.testbed.rundir.results import run_folder
 
 
@@ -39,6 +39,8 @@ def map_folder(run: Path, out: Path, witness: Witness | None = None) -> MappedFo
     folder = case_at(run).folder if is_case else run_folder(run, out)
     with any_values(folder):
         record = observed_record(case_at(run)) if is_case else load_record(folder)
+        if gone := sorted({"events.jsonl", "history.jsonl"}.intersection(record.missing)):
+            raise RecordError(folder / gone[0], "is missing, and no run lacks it: the folder is damaged; run it again")
         if record.start_ns is None:
             raise UsageError(f"{folder}: the run ended before its workload, so nothing was seen; name another run")
         if witness is Witness.PROBES and not record.probes:

@@ -29,7 +29,7 @@ from mrc_testbed.testbed.incidents.protocol import (
     LookBudget,
     as_line,
 )
-from mrc_testbed.testbed.rundir.files import refuse_links, write_failed
+from mrc_testbed.testbed.rundir.files import any_values, refuse_links, write_failed
 from mrc_testbed.testbed.rundir.ownership import write_given
 from mrc_testbed.testbed.runner.line_program import LineProgram
 from mrc_testbed.testbed.state import sudo_caller
@@ -89,8 +89,9 @@ def serve(case: CaseFolder, name: str, program: ProgramCalled, budget: LookBudge
     """Let a program observe a case, and keep its answers and a log of what it asked; also where it was ended. Raises
     UsageError for a name that has answered, and what cannot be started; RunError for what does not end."""
     free_name(case, name)
-    sheet = AnswerSheet(case)
-    conversation = Conversation(Observer(case), sheet.take, budget)
+    with any_values(case.folder):
+        sheet = AnswerSheet(case)
+        conversation = Conversation(Observer(case), sheet.take, budget)
     try:
         status = converse(program, conversation)
     finally:

@@ -102,6 +102,8 @@ def read_answer(
     except ValueError as error:
         column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         return None, [(column, "answer", f"is not JSON: {getattr(error, 'msg', error)}; write one object a line")]
+    if not isinstance(content, dict):
+        return None, [(1, "answer", 'must be an object, such as {"t_s": 2, "state": "healthy"}')]
     try:
         answer = Answer.model_validate(content)
     except ValidationError as error:

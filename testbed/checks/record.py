@@ -28,6 +28,7 @@ from mrc_testbed.testbed.checks.probe_evidence import ToldProbes
 from mrc_testbed.testbed.checks.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
 from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
+from mrc_testbed.testbed.rundir.sizes import refuse_damaged
 from mrc_testbed.testbed.rundir.tables import (
     COMPLETIONS,
     FLOW_TIMES,
@@ -230,6 +231,7 @@ def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRec
     if not folder.is_dir():
         raise RecordError(folder, "no such run folder")
     refuse_strange_files(folder)
+    refuse_damaged(folder)
     occurrences = scenario.occurrences if scenario else None
     scenario = scenario or load_recorded(folder)
     return RunRecord(

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.rundir.files import read_lines, text_lines
+from mrc_testbed.testbed.rundir.sizes import SIZES, note_sizes
 from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, FLOWS, MESSAGES, PORTS, SAMPLES, WAITS, CsvTable
 from mrc_testbed.topos.export import plan_as_dict
@@ -72,6 +73,8 @@ def write_blind(run: Path, case: Path, plan: Plan, window: BlindWindow, flows: b
     snapshots = [line for line in told if line["event"] == "snapshot"]
     _write(case / SNAPSHOTS_FILE, map(_compact, snapshots), len(plan.hosts) * ticks * _SNAPSHOT_BYTES)
     _write(case / EVENTS_FILE, (_compact(line) for line in told if line["event"] != "snapshot"), _EVENTS_BLOCK)
+    note_sizes(case)
+    os.utime(case / SIZES, (_FILE_TIME_S, _FILE_TIME_S))
 
 
 def topology_of(plan: Plan) -> dict[str, Any]:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.draw import Draft
-from mrc_testbed.testbed.rundir.files import read_json, write_json
+from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_json
 from mrc_testbed.testbed.rundir.ownership import give
+from mrc_testbed.testbed.rundir.sizes import refuse_damaged
 from mrc_testbed.testbed.whole_files import write_whole
 
 CASE_FILE, TRUTH_FILE = "case.json", "truth.json"
 TRUTH_SUFFIX = ".truth"
 RUNS = "runs"
 _RUNNER_ALONE = 0o700
+_AGAIN = "the case is damaged; draw and observe it again"
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("lasts_s",), (int, float)),
+    **dict.fromkeys(("fabric", "workload"), (dict, list)),
+    **dict.fromkeys(("start_ns", "end_ns", "rtt_ns"), int),
+    "base_rtt_ns": (int, NoneType),
+}
+"""Of the values in case.json."""
+_ALWAYS, _OBSERVED = ("lasts_s", "fabric", "workload"), ("start_ns", "end_ns", "rtt_ns", "base_rtt_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,12 @@ class CaseFolder:
 
     def about(self) -> dict[str, Any]:
         """What an observer is told first. Raises UsageError for a folder that is no case, RecordError."""
-        return _document(self.folder / CASE_FILE, f"{self.folder}: is no case; `incident draw SEED` makes one")
+        path = self.folder / CASE_FILE
+        found = _document(path, f"{self.folder}: is no case; `incident draw SEED` makes one")
+        for key in (*_ALWAYS, *(_OBSERVED if "start_ns" in found else ())):
+            if not isinstance(found.get(key), _KINDS[key]) or not isfinite(_number(found[key])):
+                raise RecordError(path, f"{key} is {found.get(key)!r}, as no case has it: {_AGAIN}")
+        return found
 
     def known(self) -> dict[str, Any]:
         """The truth as it was drawn. Raises UsageError where it is not there, RecordError where it may not be read."""
@@ -65,8 +82,14 @@ class CaseFolder:
         return self.runs / name
 
 
+def _number(value: Any) -> float:
+    return value if isinstance(value, float) else 0.0
+
+
 def _document(path: Path, otherwise: str) -> dict[str, Any]:
     found = read_json(path)
+    if found is None and path.exists():
+        raise RecordError(path, f"is no JSON object: {_AGAIN}")
     if found is None:
         raise UsageError(otherwise)
     return found
@@ -78,6 +101,7 @@ def case_at(path: Path) -> CaseFolder:
     if path.name.endswith(TRUTH_SUFFIX):
         raise UsageError(f"{path}: is the truth of a case; name the case, {path.name.removesuffix(TRUTH_SUFFIX)}")
     case.about()
+    refuse_damaged(case.folder)
     return case
 
 

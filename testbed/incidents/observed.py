@@ -28,7 +28,7 @@ def observed_record(case: CaseFolder) -> RunRecord:
         raise UsageError(f"{case.folder}: was not run yet; `mrc-testbed incident observe {case.folder}` does")
     events, _ = read_events(case.folder / EVENTS_FILE)
     _, snapshots = read_events(case.folder / SNAPSHOTS_FILE)
-    start_ns, end_ns = _time(case, about, "start_ns"), _time(case, about, "end_ns")
+    start_ns, end_ns = about["start_ns"], about["end_ns"]
     return RunRecord(
         case.folder,
         _scenario(case, about),
@@ -52,13 +52,6 @@ def probes_of_case(case: CaseFolder) -> Mapping[str, tuple[ProbeRoute, ...]]:
         return {}
     plan = scenario.plan()
     return probe_routes(plan, SuspectTable(plan), scenario.mapper.owners, scenario.host_names)
-
-
-def _time(case: CaseFolder, about: Mapping[str, Any], key: str) -> int:
-    value = about.get(key)
-    if type(value) is not int:
-        raise RecordError(case.folder / CASE_FILE, f"{key} is no time in ns: {value!r}; draw and observe it again")
-    return value
 
 
 def _scenario(case: CaseFolder, about: Mapping[str, Any]) -> Scenario:

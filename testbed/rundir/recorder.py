@@ -23,6 +23,7 @@ from mrc_testbed.testbed.rundir.files import (
 )
 from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, HistoryFields, MapFields
 from mrc_testbed.testbed.rundir.results import LOGS
+from mrc_testbed.testbed.rundir.sizes import note_more
 from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotWriter
 from mrc_testbed.testbed.rundir.tables import COMPLETIONS, SAMPLES, CsvTable, RowT
 from mrc_testbed.testbed.whole_files import open_new, write_parts
@@ -165,6 +166,7 @@ def note_interrupt(folder: Path, reason: str) -> None:
         recorder.history("fail", op="interrupt", error=reason)
     finally:
         recorder.close()
+    note_more(folder, HISTORY.file)
 
 
 def _whole_lines(path: Path) -> int:

@@ -29,6 +29,7 @@ from mrc_testbed.testbed.rundir.lines import HistoryFields
 from mrc_testbed.testbed.rundir.planned import plan_document
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
+from mrc_testbed.testbed.rundir.sizes import note_sizes
 from mrc_testbed.testbed.rundir.tables import PLACED_BYTES
 from mrc_testbed.testbed.runner.audience import Audience
 from mrc_testbed.testbed.runner.called import CalledProgram
@@ -354,6 +355,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
     finally:
         progress.close()
         recorder.close()
+        note_sizes(job.folder)
 
 
 def _part_of_machine(error: TestbedError) -> HistoryFields:

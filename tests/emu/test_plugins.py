@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from tests.documented import undocumented
 from tests.emu.runs import COMMAND, Run
+from tests.unit.scenario.test_plugins_transport import OWN_PACKETS
+from tests.unit.scenario.test_plugins_transport import SCENARIO as SMALL
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SCENARIO = """
@@ -92,3 +95,19 @@ def test_a_plugin_that_raises_ends_the_run_which_does_not_pass(
     assert says in run.history()[-1]["error"]
     assert says in " ".join(run.output.split())
     assert "internal error" not in run.output + run.errors
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_the_port_program_knows_the_data_of_a_transport_that_says_them(tmp_path: Path, says: bool) -> None:
+    data = "DataPackets({0x40 + code: 32 for code in range(12)}, by_opcode=True)" if says else 'TRANSPORTS["roce"].data'
+    scenario = SMALL.format(transport="other").replace("world: virtual\n", "")
+    (tmp_path / "mine.py").write_text(OWN_PACKETS.replace("DATA)", f"{data})"), encoding="utf-8")
+    run = Run(tmp_path, scenario=scenario)
+    run.finish()
+    summary = " ".join((run.folder / "summary.txt").read_text(encoding="utf-8").split())
+    if says:
+        run.assert_passed_or_machine_was_busy()
+        assert re.search(r" packets ([1-9]\d*) data sent: \1 arrived whole, 0 dropped ", summary), summary
+    else:
+        assert run.verdict["verdict"] == "inconclusive"
+        assert re.search(r"NIC of h0: (\d+) data packets lost; NIC of h0: \1 high class packets too many", summary)

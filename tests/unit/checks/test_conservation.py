@@ -171,8 +171,7 @@ def test_one_packet_in_a_host_s_books_shows(name: str, change: int) -> None:
 def test_sums_add_up_or_are_in_doubt_whatever_is_wrong_with_the_books(seed: int) -> None:
     walk = walked(seed % 3, {"p0-t0-0:p0-t1-1"} if seed % 2 else set())
     for _ in range(10):
-        books = walk.random.choice([walk.hosts, walk.ports])
-        row = walk.random.choice(list(books.values()))
+        row = walk.random.choice([*walk.hosts.values(), *walk.ports.values()])
         row[walk.random.choice(list(row))] += walk.random.choice((-2, -1, 1, 3))
         copied = walk.random.choice([(), ("p0-t0-0:p0-t1-0", "h1:p0-t0-0")])
         ledger = balance(walk.plan, Books(walk.ports, walk.hosts), walk.dead, copied)

@@ -247,10 +247,12 @@ def test_a_run_killed_at_once_reads_as_empty(tmp_path: Path) -> None:
     assert record.fidelity is None
 
 
-def test_a_torn_json_file_reads_as_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["fidelity.json", "counters.json", "environment.json"])
+def test_a_torn_json_file_is_refused_as_none_is_written_in_parts(tmp_path: Path, name: str) -> None:
     folder = RunFolder().write(tmp_path)
-    (folder / "fidelity.json").write_text('{"measured_s": 8')
-    assert load_record(folder).fidelity is None
+    (folder / name).write_text('{"measured_s": 8')
+    with pytest.raises(RecordError, match=f"{name}: is no JSON object: the folder is damaged"):
+        load_record(folder)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ QUIET_SEED = 19
 """Its setting has no incast of its own."""
 FILES = {
     *("case.json", "topology.json", "samples.csv", "ports.csv", "events.jsonl", "snapshots.jsonl"),
-    *("completions.csv", "waits.csv", "flows.csv", "messages.csv"),
+    *("completions.csv", "waits.csv", "flows.csv", "messages.csv", "sizes.json"),
 }
 OF_THE_RUNNER = (
     *("inject", "heal", "fault", "incident", "scenario", "expect"),

@@ -21,6 +21,7 @@ from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.metrics.exposition import prometheus_text
 from mrc_testbed.testbed.metrics.registry import FAMILIES, SeriesKind
 from mrc_testbed.testbed.report.console import PatientConsole
+from mrc_testbed.testbed.rundir.sizes import SIZES
 from mrc_testbed.testbed.scenario import load_scenario
 
 SMALL = Path(__file__).parents[1] / "small_virtual.yaml"
@@ -172,6 +173,7 @@ def test_nothing_of_this_machine_is_in_it() -> None:
 def test_a_killed_run_ends_in_the_middle_of_a_row(folder: Path, series: Series, tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     shutil.copytree(folder, killed)
+    (killed / SIZES).unlink()
     samples = killed / "samples.csv"
     samples.write_bytes(samples.read_bytes() + b"1,h0,port0,1,2,3,4,5,")
     found = [one for one in recorded_readings(load_record(killed), None) if one.family.startswith("mrc_link_rx_bytes")]
