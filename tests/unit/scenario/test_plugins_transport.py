@@ -138,6 +138,8 @@ def test_no_endpoint_can_leave_out_the_delay_of_the_world(tmp_path: Path) -> Non
     outcome = run_scenario(load_scenario(written(tmp_path, HASTY, "hasty")), tmp_path / "out", quiet=True)
     assert outcome.exit_code is ExitCode.PASS, outcome.error
     assert outcome.base_rtt_ns == pytest.approx(40_000_000, rel=0.05)
+
+
 def summary(folder: Path, data: str, exit_code: ExitCode) -> str:
     """Of a run whose transport says this of its data, as one line."""
     scenario = load_scenario(written(folder, OWN_PACKETS.replace("DATA)", f"{data})"), "other"))
