@@ -113,3 +113,11 @@ def test_on_the_kernel_they_are_refused_with_the_line_to_write(rate: str, rtt: s
 
 def test_a_fabric_without_a_delay_is_one_of_the_kernel() -> None:
     assert scenario_of("world=kernel", "fabric.rtt=0s").transport is TRANSPORTS["mrc"]
+
+
+def test_lossless_roce_whose_planes_hold_less_than_a_packet_is_refused_with_the_line_to_write() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario_of(*BALANCED, "fabric.port_rate=1gbit", "fabric.rtt=2us")
+    assert caught.value.problems[0].message.startswith("a plane holds 0.06 packets in one rtt")
+    assert "write `rtt: 100us`" in caught.value.problems[0].message
+    assert scenario_of(*BALANCED, "fabric.port_rate=1gbit", "fabric.rtt=100us").transport.group == "roce"

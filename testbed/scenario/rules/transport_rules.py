@@ -19,8 +19,9 @@ from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Chooser, SettingsBeside, program_need
 from mrc_testbed.topos.graph import ShapeError
+from mrc_testbed.topos.in_flight import rtt_of
 from mrc_testbed.topos.routes import Routing
-from mrc_testbed.topos.shape import MAX_RATE_BPS, MIN_RATE_BPS, SWIFT_BELOW_NS
+from mrc_testbed.topos.shape import MAX_RATE_BPS, MIN_RATE_BPS, SWIFT_BELOW_NS, SWIFT_PACKET_NS, WIRE_BYTES
 
 MOST_EVS = 256
 """Of a plane: a flow label has eight bits for the number of an EV."""
@@ -52,6 +53,7 @@ def transport_mistakes(scenario: Scenario) -> Iterator[Mistake]:
     if scenario.world is WorldKind.VIRTUAL:
         yield from _kernel_only(scenario)
         yield from _too_fast(scenario)
+        yield from _less_than_a_packet(scenario)
         return
     yield from _hardware_rtt(scenario)
     if scenario.transport.needs(scenario.own).pause:
@@ -209,6 +211,17 @@ def _hardware_rtt(scenario: Scenario) -> Iterator[Mistake]:
     why = f"hosts of this machine need {format_duration(SWIFT_BELOW_NS)} for a round trip, and it is less"
     instead = f"`port_rate: {format_rate(slower_bps)}` and `rtt: {format_duration(longer_ns)}`"
     yield Mistake(("fabric", "rtt"), f"{why}; add `world: virtual`, or write {instead}")
+
+
+def _less_than_a_packet(scenario: Scenario) -> Iterator[Mistake]:
+    """Lossless RoCE over fast ports that hold less than a packet in T: steps took 9 to 30 times what is predicted."""
+    rate_bps = scenario.fabric.port_rate_bps
+    held = rate_bps * scenario.fabric.rtt_ns / 8e9 / WIRE_BYTES
+    fast = SWIFT_PACKET_NS * rate_bps > WIRE_BYTES * 8_000_000_000
+    if fast and 0 < held < 1 and scenario.transport.group == "roce" and scenario.own.recovery == "lossless":
+        rtt_ns = rtt_of(8 * WIRE_BYTES * 1_000_000_000, rate_bps)
+        why = f"a plane holds {held:.2f} packets in one rtt, and lossless RoCE needs one to keep its ports busy"
+        yield Mistake(("fabric", "rtt"), f"{why}; write `rtt: {format_duration(rtt_ns)}`, or a higher `port_rate`")
 
 
 def _kernel_only(scenario: Scenario) -> Iterator[Mistake]:
