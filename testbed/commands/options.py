@@ -66,7 +66,7 @@ CasesOption = Annotated[
     typer.Option(
         "--cases",
         metavar="NAME,...",
-        help="Run only these cases, in this order.",
+        help="Run only these cases, in this order; with --against `mine` is the file's own.",
         show_default=False,
         rich_help_panel=WHAT,
     ),

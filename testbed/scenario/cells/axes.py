@@ -4,7 +4,7 @@ once."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -12,13 +12,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.scenario.load.loader import bad_option, changed_data, load_source
-from mrc_testbed.testbed.scenario.model.matrix import CASE, MATRIX, NAMED, VARIANT, MatrixAxes
+from mrc_testbed.testbed.scenario.model.matrix import CASE, CASES, MATRIX, NAMED, VARIANT, MatrixAxes
 from mrc_testbed.testbed.scenario.model.variants import VariantSet, read_variants, variant_set
 from mrc_testbed.testbed.scenario.text.keys import key_path, value_text
 from mrc_testbed.testbed.scenario.text.source import KeyPath, Override, Source, dotted
 from mrc_testbed.testbed.scenario.text.yaml_text import parse_value
 
 SEED = "seed"
+MINE = "mine"
+"""The case of `--against` that is the file's own: its cases, or what it is without any."""
 _AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)
 
 
@@ -42,7 +44,8 @@ class AxisOfCells:
 class Sweep:
     """What the command line asks for besides the file: `matrix` are `KEY=V1,V2,...`, which replace the file's axis of
     the same key or add one; `against`: a set of variants in place of the file's, and of its cases if the set has any;
-    `variants`, `cases`: which of them, in this order, separated by commas; empty: all."""
+    `variants`, `cases`: which of them, in this order, separated by commas; empty: all. The case MINE of a set is what
+    the file has."""
 
     matrix: tuple[str, ...] = ()
     variants: str = ""
@@ -59,7 +62,11 @@ def axes_of(source: Source, changes: Sequence[Override], sweep: Sweep) -> tuple[
     written = changed_data(source, changes)
     matrix = _matrix(source, changes, written, sweep.matrix)
     known = variant_set(sweep.against) if sweep.against else _own(source, changes, written, VARIANT)
-    cases = (known.cases if known else None) or _own(source, changes, written, CASE)
+    own = _own(source, changes, written, CASE)
+    cases = (known.cases if known else None) or own
+    if sweep.against and MINE in _listed(sweep.cases) and MINE not in (cases.changes if cases else ()):
+        cases = own if own and _listed(sweep.cases) == [MINE] else _with_mine(cases)
+        sweep = replace(sweep, cases="") if cases is own else sweep
     asked = ((VARIANT, known, sweep.variants), (CASE, cases, sweep.cases))
     return [*(axis for one in asked if (axis := _named(source, *one))), *matrix], known
 
@@ -71,8 +78,18 @@ def _named(source: Source, key: str, known: VariantSet | None, wanted: str) -> A
             add = "baselines" if key == VARIANT else "today"
             raise UsageError(f"--{NAMED[key]} {wanted}: {source.file} has none; add `--against {add}`")
         return None
-    chosen = known.picked([name.strip() for name in wanted.split(",")]) if wanted else known
+    chosen = known.picked(_listed(wanted)) if wanted else known
     return AxisOfCells(key, tuple(Choice(name, chosen.overrides(name)) for name in chosen.changes))
+
+
+def _listed(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",")]
+
+
+def _with_mine(cases: VariantSet | None) -> VariantSet:
+    """The cases of a set, and one more that changes nothing."""
+    known = cases or VariantSet({}, CASE, prefix=(CASES,))
+    return replace(known, changes={**known.changes, MINE: {}})
 
 
 def combined(axes: Sequence[AxisOfCells]) -> Iterator[Mapping[str, Choice]]:

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import Problem, ScenarioError, UsageError
-from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, AxisOfCells, Choice, Sweep, axes_of, combined, refuse_both
+from mrc_testbed.testbed.scenario.cells.axes import (
+    MINE,
+    NO_SWEEP,
+    AxisOfCells,
+    Choice,
+    Sweep,
+    axes_of,
+    combined,
+    refuse_both,
+)
 from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, read_changes
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, NAMED, VARIANT, VARIANTS
@@ -149,12 +158,20 @@ def _loaded(
             cells.append(Cell(load_source(source, _changes(source, changes, chosen, own), company), settings))
         except ScenarioError as error:
             for problem in error.problems:
-                found.setdefault(problem, []).append(settings)
+                found.setdefault(_with_advice(problem, variants), []).append(settings)
     if found:
         raise ScenarioError([_in_cells(problem, ill, tried) for problem, ill in found.items()])
     if variants and (wrong := list(dict.fromkeys(_other_hosts(cells, source, variants)))):
         raise ScenarioError(wrong)
     return tuple(cells)
+
+
+def _with_advice(problem: Problem, variants: VariantSet | None) -> Problem:
+    """Cases that come with a set are made for other fabrics than some files have."""
+    if not (variants and variants.cases and variants.cases.source and problem.file == variants.cases.source.file):
+        return problem
+    advice = f"; for the faults and the workload of your own file add --cases {MINE}"
+    return replace(problem, message=problem.message + advice)
 
 
 def _other_hosts(cells: Sequence[Cell], source: Source, variants: VariantSet) -> Iterator[Problem]:

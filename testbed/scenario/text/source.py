@@ -121,13 +121,19 @@ class OverrideError(ValueError):
     """A path that does not fit the data; the text says why."""
 
 
+WORDS_FOR = {"endpoint": "preset"}
+"""Sections for which a word alone may stand, and the key that it is the value of."""
+
+
 def apply_override(data: Any, change: Override) -> None:
-    """Write one value into nested mappings and lists, in place.
+    """Write one value into nested mappings and lists, in place. A section that is a word alone keeps it, by its key.
 
     An index just past the end appends; a number below an absent key creates a list. Raises OverrideError if the path
     leads through a plain value or to an absent list index.
     """
-    last = change.path[-1]
+    first, last = change.path[0], change.path[-1]
+    if len(change.path) > 1 and first in WORDS_FOR and isinstance(data.get(first), str):
+        data[first] = {WORDS_FOR[str(first)]: data[first]}
     for depth, (key, below) in enumerate(pairwise(change.path)):
         if isinstance(data, dict):
             data = data.setdefault(key, [] if isinstance(below, int) else {})
