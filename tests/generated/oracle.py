@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.builtin import as_planned, ended, faults_done, finished, intact
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.judge import read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
@@ -69,6 +70,9 @@ def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
         return
     yield from _failed(guarded("the fabric is as planned", None, lambda: as_planned(record)))
     yield from _failed(guarded("every fault is injected and healed", None, lambda: faults_done(_due(record))))
+    if record.death is not None and not may_die(record.scenario):
+        yield f"nothing is broken, and yet: {verdict.death}"
+    yield from _survivors(record)
     if record.death is None:
         steady = record.scenario.shape().plane_bdp_packets >= LEAST_BDP_PACKETS
         if record.scenario.jobs and (steady or not _may_collapse(record.scenario)):
@@ -77,8 +81,20 @@ def _run(record: RunRecord, verdict: Verdict) -> Iterator[str]:
         if record.scenario.job.flows and steady:
             yield from _failed(guarded("every flow ended", None, lambda: ended(record)))
             yield from _of_traces(record)
-    elif not may_die(record.scenario):
-        yield f"nothing is broken, and yet: {verdict.death}"
+
+
+def _survivors(record: RunRecord) -> Iterator[str]:
+    """Where one of several jobs and flows dies, the others end by themselves, or at the time limit; and windows reach
+    to the last end."""
+    if record.death is None:
+        return
+    ends = record.ends.values()
+    if record.end_ns < max(end.t_ns for end in ends):
+        yield "the workload is over before the last of its jobs and flows"
+    limit_ns = (record.start_ns or 0) + record.scenario.time_limit_ns
+    early = [end.name for end in ends if end.how is How.STOPPED and end.t_ns < limit_ns]
+    if early and not record.interrupted:
+        yield f"stopped before the time limit: {', '.join(early)}"
 
 
 def lines_off(record: RunRecord) -> Iterator[str]:
