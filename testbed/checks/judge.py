@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from mrc_testbed.testbed.checks.advice import advised
 from mrc_testbed.testbed.checks.builtin import builtin_checks
 from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.compare import check_expectation
@@ -26,7 +27,7 @@ COMMAND_LINE = "command line"
 
 def judge(record: RunRecord) -> Verdict:
     """Evaluate everything. Never raises because of the record: what cannot be judged is inconclusive."""
-    fidelity = evaluate_fidelity(record)
+    fidelity = advised(record, evaluate_fidelity(record))
     wanted = [_believed(check, fidelity) for check in _expectations(record)]
     always = [_believed(check, fidelity) for check in builtin_checks(record)]
     judged = record.scenario.judged

@@ -73,6 +73,11 @@ class Verdict:
         return replace(causes[0], more=len(causes) - 1) if causes else None
 
     @property
+    def next_step(self) -> str:
+        """What to do about the first of its causes for which that is known; else empty."""
+        return next((cause.next_step for cause in self.causes if cause.next_step), "")
+
+    @property
     def reason(self) -> str:
         """Its cause in one line, the same in every medium; empty where there is none."""
         return str(self.cause or "")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mrc_testbed.testbed.checks.advice import stolen_words
 from mrc_testbed.testbed.checks.ends import End, How
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.outage import death_words
@@ -23,30 +24,19 @@ from mrc_testbed.testbed.expect import METRICS, Figure, Span, Window, parse_figu
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
 from mrc_testbed.testbed.report.flow_facts import flow_headline, flow_line
 from mrc_testbed.testbed.report.packet_facts import drops_words
-from mrc_testbed.testbed.report.program_facts import greedy_program, program_headline, program_line
+from mrc_testbed.testbed.report.program_facts import program_headline, program_line
 from mrc_testbed.testbed.report.random_targets import fault_title
 from mrc_testbed.testbed.report.transport_words import settings_words, transport_words
 from mrc_testbed.testbed.scenario import Entry
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.keys import value_text
-from mrc_testbed.testbed.scenario.text.units import format_duration, format_rate
 from mrc_testbed.topos.layout import tier_counts
-from mrc_testbed.topos.shape import MIN_RATE_BPS
 from mrc_testbed.topos.units import plural
 
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1
 """Outages whose lengths differ by at most this are shown with one length."""
-
-
-_TOO_SLOW = (
-    *("timers late", "waiting for a CPU", "CPU pressure", "packets handled late", "socket drops"),
-    "kernel input drops",
-)
-"""Prefixes of figures that less traffic improves."""
-MUCH_STOLEN = 0.05
-"""From here on other virtual machines are named as a likely reason for a late machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,29 +210,6 @@ def _step_headline(record: RunRecord, job: NamedJob) -> str:
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _known(record, parse_figure("step_time.median clean").of(scope_of(job.name)))
     return f"{count}, P100 {worst}{'' if clean == NOTHING else f', clean median {clean}'}"
-
-
-def half_the_load(record: RunRecord, fidelity: Fidelity) -> str:
-    """Advice for a machine that was too slow: as many packets in a round trip, half as fast.
-
-    Empty if that would not help.
-    """
-    slow = any(not figure.ok and figure.name.startswith(_TOO_SLOW) for figure in fidelity.figures)
-    fabric = record.scenario.fabric
-    if fidelity.caveat or not slow or fabric.port_rate_bps < 2 * MIN_RATE_BPS or not fabric.rtt_ns:
-        return ""
-    rate, rtt = format_rate(fabric.port_rate_bps // 2), format_duration(2 * fabric.rtt_ns)
-    reasons = [greedy_program(record)]
-    if fidelity.stolen and fidelity.stolen >= MUCH_STOLEN:
-        reasons.append(stolen_words(fidelity))
-    why = "".join(f"{reason}; " for reason in reasons if reason)
-    return f"{why}try a calmer machine, or half the load: --set fabric.port_rate={rate} --set fabric.rtt={rtt}"
-
-
-def stolen_words(fidelity: Fidelity) -> str:
-    """What other virtual machines had; empty where they had nothing."""
-    stolen = fidelity.stolen or 0
-    return f"other virtual machines had {stolen:.0%} of the CPU time that this one wanted" if stolen >= 0.005 else ""
 
 
 def fabric_line(record: RunRecord) -> str:

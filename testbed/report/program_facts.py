@@ -12,9 +12,6 @@ from mrc_testbed.testbed.rundir.tables import ProgramEnd
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.topos.units import plural
 
-GREEDY = 0.5
-"""From this share of the machine on, programs are named as a likely reason for a late machine."""
-
 
 def program_headline(record: RunRecord, job: NamedJob) -> str:
     """`2 programs ended with 0, the last after 20.3 s`; of several jobs, with its name."""
@@ -44,15 +41,3 @@ def _how_ended(record: RunRecord, hosts: Sequence[str]) -> str:
 
 def _took_ns(end: ProgramEnd) -> int:
     return end.end_ns - end.begin_ns
-
-
-def greedy_program(record: RunRecord) -> str:
-    """The program that took most of the machine, where all together took much of it; else nothing."""
-    shares = cpu_shares(record)
-    if sum(shares.values()) < GREEDY:
-        return ""
-    host = max(shares, key=lambda name: shares[name])
-    of_job = next(end.job for end in record.programs if end.host == host)
-    command = next(job.entry.command_of(host)[0] for job in record.scenario.job.programs if job.name == of_job)
-    whole = f"programs took {sum(shares.values()):.0%} of the machine's CPU time"
-    return f"{whole}, {command} of {host} the most ({shares[host]:.0%})"

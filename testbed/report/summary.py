@@ -87,8 +87,7 @@ def verdict_line(verdict: Verdict, record: RunRecord, name: str = "") -> Text:
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {name or verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
     line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
-    if hint := facts.half_the_load(record, verdict.fidelity):
-        line.append(f"\n{hint}", style="none")
+    line.append(f"\n{verdict.next_step}" if verdict.next_step else "", style="none")
     if unmet := unmet_words(record):
         line.append(f"\nwarning: {unmet}", style=_WARNING_STYLE)
     if verdict.warnings:

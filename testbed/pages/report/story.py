@@ -33,7 +33,7 @@ def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
     a sentence each."""
     return {
         "why": _why(verdict),
-        "hint": facts.half_the_load(record, verdict.fidelity),
+        "hint": verdict.next_step,
         "asked": asked(record),
         "setup": facts.fabric_line(record),
         "happened": happened(record),

@@ -114,6 +114,8 @@ def test_every_medium_says_the_same(
     lacking = [name for name, text in media.items() if words not in " ".join(html.unescape(text).split())]
     assert lacking == []
     assert told["exit_code"] == code
+    assert bool(outcome.verdict.next_step) is (observed == "12 packets")
+    assert outcome.verdict.next_step in media["terminal"]
     stored = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
     assert stored["causes"] == of_json["causes"]
     assert (stored["causes"][0]["who"], stored["causes"][0]["observed"]) == (who, observed)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mrc_testbed.testbed.report.program_facts import greedy_program, program_headline, program_line
+from mrc_testbed.testbed.checks.advice import greedy_program
+from mrc_testbed.testbed.report.program_facts import program_headline, program_line
 from mrc_testbed.testbed.rundir.tables import ProgramEnd
 
 S = 10**9
