@@ -122,7 +122,7 @@ class OverrideError(ValueError):
 
 
 WORDS_FOR = {"endpoint": "preset"}
-"""Sections for which a word alone may stand, and the key that it is the value of."""
+"""Sections that may be a word alone, and the key whose value it is."""
 
 
 def apply_override(data: Any, change: Override) -> None:
