@@ -20,6 +20,7 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -101,7 +102,7 @@ def _limit(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     _unlock_memory()
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     for right in _TAKEN:
         _call("prctl", _PR_CAPBSET_DROP, right, 0, 0, 0)
 
@@ -116,6 +117,8 @@ def _unlock_memory() -> None:
 
 
 def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; a program would inherit that
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvpe(command[0], command, environment)
     except FileNotFoundError:

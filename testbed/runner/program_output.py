@@ -13,13 +13,19 @@ LONGEST_LINE = 1 << 14
 """A longer one is taken in pieces."""
 LAST_LINES = 3
 """Shown of a program that failed."""
+_SHOWN = 200
+"""Characters of each."""
+TOLD_NS = 10**8
+"""A shorter wait for its reader changes nothing about a program."""
 
 
 class Output:
-    """The output of one program in `file`: its first `HEAD_BYTES`, and its last `TAIL_BYTES`."""
+    """The output of one program in `file`: its first `HEAD_BYTES`, and its last `TAIL_BYTES`. Without `read` nobody
+    looks at its lines, and the last ones alone are kept in mind."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], read: bool = True) -> None:
         self._file = file
+        self._read = read
         self._written = 0
         self._tail = bytearray()
         self._left_out = 0
@@ -34,17 +40,25 @@ class Output:
     def take(self, data: bytes) -> Iterator[str]:
         """Keep what came; the lines that are whole now. Raises OSError when it cannot be written."""
         self._keep(data)
-        *lines, self._line = (self._line + data).split(b"\n")
+        lines = (self._line + data).splitlines(keepends=True)
+        self._line = b"" if not lines or lines[-1].endswith((b"\n", b"\r")) else lines.pop()
         if len(self._line) > LONGEST_LINE:
             lines.append(self._line)
             self._line = b""
-        for line in lines:
+        for line in lines if self._read else lines[-LAST_LINES:]:
+            for begin in range(0, len(line), LONGEST_LINE):
+                yield self._seen(line[begin : begin + LONGEST_LINE])
+
+    def rest(self) -> Iterator[str]:
+        """The program has ended: a last line without an end."""
+        line, self._line = self._line, b""
+        if line:
             yield self._seen(line)
 
-    def close(self) -> Iterator[str]:
-        """The program has ended: a last line without an end."""
-        if self._line:
-            yield self._seen(self._line)
+    def close(self, held_ns: int = 0) -> None:
+        """Nobody prints any more. `held_ns`: how long the program had to wait for its reader."""
+        if held_ns >= TOLD_NS:
+            self._file.write(f"\n[held back for {held_ns / 1e9:.1f} s: it printed faster than it is read]\n".encode())
         if self._left_out:
             self._file.write(f"\n[{self._left_out} bytes left out]\n".encode())
         self._file.write(self._tail)
@@ -56,9 +70,9 @@ class Output:
         return tuple(self._last)
 
     def _seen(self, line: bytes) -> str:
-        text = line.decode(errors="replace").rstrip("\r")
-        if text.strip():
-            self._last.append(text.strip())
+        text = line.decode(errors="replace").rstrip("\r\n")
+        if shown := text.strip():
+            self._last.append(shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}...")
         return text
 
     def _keep(self, data: bytes) -> None:

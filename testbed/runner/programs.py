@@ -7,7 +7,10 @@ import os
 import re
 import signal
 import subprocess
+from array import array
 from collections.abc import Callable, Collection, Iterator
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
@@ -17,7 +20,7 @@ from mrc_testbed.testbed.runner.events import Note, ProgramsRun
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched, families
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.process_limit import bound_processes
-from mrc_testbed.testbed.runner.program_output import Output
+from mrc_testbed.testbed.runner.program_output import TOLD_NS, Output
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
 from mrc_testbed.testbed.runner.progress import Progress
 from mrc_testbed.testbed.scenario.model.programs import UNNAMED_FIGURE
@@ -28,8 +31,8 @@ MOST_PROCESSES = 512
 """Of one program, with all that it starts."""
 _TOLD_NS, _GLANCE_NS = 10**9, 10**8
 _READ_BYTES = 1 << 16
-_REST_NS = 20_000_000
-"""A program that prints without end is read once in this time, and waits meanwhile."""
+_TURN_NS, _REST_NS = 2_000_000, 2_000_000
+"""A program that prints without end is read for so long, and then waits: the schedule of faults goes on meanwhile."""
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 
@@ -58,7 +61,8 @@ class RunningPrograms:
     def prepare(self, fabric: NetworkOf) -> None:
         """Start all processes up to the point at which they become the programs."""
         for spec in self._specs:
-            output = Output(self._recorder.binary(f"{PROGRAMS_FOLDER}/{spec.host}.log"))
+            read = bool(spec.entry.step or spec.entry.begin or spec.entry.metric)
+            output = Output(self._recorder.binary(f"{PROGRAMS_FOLDER}/{spec.host}.log"), read)
             self._running.append(_Running(spec, fabric, output))
 
     def start_at(self, start_ns: int) -> None:
@@ -109,6 +113,9 @@ class RunningPrograms:
             if not one.ended:
                 one.launched.signal(signal.SIGKILL)
                 self._ended(one)
+            if not one.silent:
+                self._take_what_is_there(one)
+                self._forget_output(one)
 
     def _glance(self) -> None:
         """At the number of processes alone, which takes no time."""
@@ -135,26 +142,32 @@ class RunningPrograms:
             self._progress.publish(ProgramsRun(since_s, longest_s, len(running), printed))
 
     def _read(self, one: _Running) -> None:
-        try:
-            data = os.read(one.output_end.fileno(), _READ_BYTES)
-        except BlockingIOError:
-            return
-        if not data:
-            self._forget_output(one)
-            return
-        self._take(one, one.output.take(data))
-        if len(data) == _READ_BYTES:
-            self._loop.forget(one.output_end)  # type: ignore[arg-type]
-            one.rests = True
-            self._loop.at(self._loop.now_ns() + _REST_NS, lambda: self._listen_again(one))
+        """What is there, for as long as a turn may last. Then the program, or what it left behind, waits."""
+        until_ns = self._loop.now_ns() + _TURN_NS
+        while self._loop.now_ns() < until_ns:
+            try:
+                data = os.read(one.output_end.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._forget_output(one)
+                return
+            self._take(one, one.output.take(data))
+        self._loop.forget(one.output_end)  # type: ignore[arg-type]
+        one.rests = True
+        one.held_ns += _REST_NS
+        self._loop.at(self._loop.now_ns() + _REST_NS, lambda: self._listen_again(one))
 
     def _listen_again(self, one: _Running) -> None:
-        if one.rests and not one.ended:
+        if one.rests and not one.silent:
             one.rests = False
             self._loop.watch(one.output_end, lambda: self._read(one))  # type: ignore[arg-type]
 
     def _take(self, one: _Running, lines: Iterator[str]) -> None:
+        """Look at lines. What a program left behind prints is kept, and is none of its steps and figures."""
         for line in lines:
+            if one.ended:
+                continue
             t_ns = self._loop.now_ns()
             values = list(one.figures_in(line))
             self._printed |= {name: (one.spec.host, value) for name, value in values}
@@ -170,23 +183,30 @@ class RunningPrograms:
         self._on_event(one.spec.host, {**event, "end_ns": t_ns, "bytes": 0, "bytes_wrong": 0, "waits": {}})
 
     def _ended(self, one: _Running) -> None:
-        one.ended = True
+        """The process has ended. Others that it started may print on: they are read until the run ends."""
         self._loop.forget(one.launched.end)  # type: ignore[arg-type]
         status, cpu_ns = one.launched.reap()
-        if not one.rests and not one.silent:
-            self._forget_output(one)
-        with contextlib.suppress(BlockingIOError):
-            while data := os.read(one.output_end.fileno(), _READ_BYTES):
-                self._take(one, one.output.take(data))
-        self._take(one, one.output.close())
-        one.output_end.close()
+        if not one.silent:
+            self._take_what_is_there(one)
+        self._take(one, one.output.rest())
+        one.ended = True
         self._note(one, status, cpu_ns)
+
+    def _take_what_is_there(self, one: _Running) -> None:
+        """What was printed up to now: no more than a pipe holds, whoever goes on printing."""
+        waiting = array("i", [0])
+        ioctl(one.output_end.fileno(), FIONREAD, waiting)
+        if waiting[0]:
+            self._take(one, one.output.take(os.read(one.output_end.fileno(), waiting[0])))
 
     def _note(self, one: _Running, status: int, cpu_ns: int) -> None:
         spec = one.spec
         end_ns = self._loop.now_ns()
         killed = int(bool(one.killed))
         self._recorder.rows(PROGRAMS, [ProgramEnd(spec.host, spec.job, self._start_ns, end_ns, status, killed, cpu_ns)])
+        if one.held_ns >= TOLD_NS:
+            held = f"output was held back for {one.held_ns / 1e9:.1f} s: it printed faster than it is read"
+            self._progress.publish(Note(end_ns, "program", f"{spec.host}: {held}"))
         if status == 0 and not one.killed:
             return
         why = one.killed or (
@@ -210,7 +230,11 @@ class RunningPrograms:
 
     def _forget_output(self, one: _Running) -> None:
         one.silent = True
-        self._loop.forget(one.output_end)  # type: ignore[arg-type]
+        if not one.rests:
+            self._loop.forget(one.output_end)  # type: ignore[arg-type]
+        one.output_end.close()
+        self._take(one, one.output.rest())
+        one.output.close(one.held_ns)
 
 
 class _Running:
@@ -225,6 +249,7 @@ class _Running:
         self.steps = 0
         self.last_ns = 0
         self.killed = ""
+        self.held_ns = 0
         self.ended = self.rests = self.silent = False
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)

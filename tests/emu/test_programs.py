@@ -130,6 +130,19 @@ def test_whatever_a_program_does_is_told_in_a_line_and_nothing_is_left(tmp_path:
     assert len(output(run, "h3")) < 2 << 20
 
 
+@pytest.mark.timed
+@pytest.mark.nightly(keep=1)
+def test_what_a_program_left_behind_prints_on_and_delays_no_fault(tmp_path: Path) -> None:
+    """It ends, and leaves a child that floods its output, and one that prints now and then and wants to live."""
+    now_and_then = "for i in 1 2 3 4; do sleep 0.4; echo alive $i || exit 9; done; echo done > /dev/tcp/h1/9 || :"
+    left = f"setsid yes background chatter & setsid bash -c '{now_and_then}' & sleep 0.5; exit 0"
+    cut = "faults: [{at: 800ms, link-down: 'p0-t0-0:p0-t1-1', for: 1s, name: cut}]\n"
+    run = pair(tmp_path, left, "sleep 2.6", expect=f"{cut}expect: [programs_failed == 0]\n")
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    assert (run.folder / "programs/h0.log").stat().st_size >= 1 << 20
+
+
 @pytest.mark.nightly
 def test_a_program_that_fails_ends_the_others_of_its_job(tmp_path: Path) -> None:
     run = pair(tmp_path, "echo lost my way >&2; exit 9", "sleep 100")

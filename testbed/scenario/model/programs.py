@@ -212,7 +212,7 @@ class Programs(StepEntry):
         default=False, description="the host's NIC for programs written for MRC or RDMA", examples=["libraries"]
     )
     memory_bytes: Size = Field(
-        default=MEMORY_BYTES, alias="memory", description="address space of each process", examples=["4GiB"]
+        default=MEMORY_BYTES, alias="memory", description="private memory of each process", examples=["4GiB"]
     )
 
     @model_validator(mode="before")
