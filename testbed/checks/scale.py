@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import NoData
@@ -65,7 +66,9 @@ def amount(dimension: Dimension, value: float) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """The value with `digits` significant digits; whole numbers whole."""
+    """The value with `digits` significant digits; whole numbers whole; `nan` and `inf` as programs print them."""
+    if not isfinite(value):
+        return str(value)
     if value == int(value) or abs(value) >= 10 ** (digits - 1):
         return str(round(value))
     return f"{value:.{digits}g}"

@@ -31,7 +31,7 @@ def shown(check: CheckResult) -> ShownCheck:
     expected, observed = _numbers(check)
     return ShownCheck(
         f"{expected}{unit}" if expected else "",
-        NOTHING if check.observed is None else check.observed_as or f"{observed}{unit}",
+        check.observed_as or (NOTHING if check.observed is None else f"{observed}{unit}"),
         "" if check.margin is None else margin_words(check.margin),
     )
 

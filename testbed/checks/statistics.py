@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, isnan, nan
 
 
 def statistic(values: Sequence[float], stat: str) -> float:
     """One statistic of at least one value: `last min mean median max`, or a percentile such as `p50` or `p99.9`.
 
     `median` and `p50` are the middle value, or the mean of the two middle ones; other percentiles are the nearest
-    rank, that is, a value that occurred.
+    rank, that is, a value that occurred. Of values with NaN among them everything but the last one is NaN.
     """
+    if stat != "last" and any(map(isnan, values)):
+        return nan
     if stat in ("median", "p50"):
         return float(statistics.median(values))
     if stat == "last":
