@@ -41,7 +41,7 @@ def measure(record: RunRecord, figure: Figure) -> float:
         return counted(record, figure.window, metric.counter)
     found: float | Sequence[float]
     if metric.name.startswith(PROGRAM):
-        found = printed_values(record, figure.window, metric.name)
+        found = printed_values(record, figure.window, metric.name, figure.stat)
     elif metric.compute:
         found = _by_plugin(record, figure, metric.compute)
     else:

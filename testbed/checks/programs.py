@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import hosts_of
 from mrc_testbed.testbed.checks.windows import NoData, in_words, moments, nothing, workload_ns
-from mrc_testbed.testbed.expect import Scope, Window
+from mrc_testbed.testbed.expect import Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.rundir.tables import ProgramEnd
 
@@ -60,9 +61,15 @@ def cpu_shares(record: RunRecord) -> dict[str, float]:
     return {one.host: one.cpu_ns / (whole_ns * cpus) for one in record.programs}
 
 
-def printed_values(record: RunRecord, window: Window, metric: str) -> Sequence[float]:
-    """What programs printed for a figure in the window, in order of time. Raises NoData if that was nothing."""
+def printed_values(record: RunRecord, window: Window, metric: str, stat: str | None = None) -> Sequence[float]:
+    """What programs printed for a figure in the window, in order of time. The last value is that of the last step.
+    Raises NoData if that was nothing."""
     hosts, inside = hosts_with_programs(record, window.scope), moments(record, window)
     figure = metric.removeprefix(PROGRAM)
-    found = [one.value for one in record.printed if one.figure == figure and one.host in hosts and inside(one.t_ns)]
-    return found or nothing(f"no program printed {figure}{in_words(window)}")
+    printed = [one for one in record.printed if one.figure == figure and one.host in hosts and inside(one.t_ns)]
+    if stat == "last" and window.span is Span.RUN:
+        begins = {step.host: step.begin_ns for step in record.completions}  # in order of time
+        last_ns = {one.host: one.t_ns for one in printed}
+        for host in (host for host, t_ns in last_ns.items() if t_ns <= begins.get(host, -inf)):
+            raise NoData(f"{host} printed no {figure} in its last step")
+    return [one.value for one in printed] or nothing(f"no program printed {figure}{in_words(window)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import isfinite
 
 from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -184,7 +185,10 @@ def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
 def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
     """In base units unless another unit is given."""
     figure = _figure(text)
-    return evaluate_figure(record, figure, unit or BASE_UNITS[figure.metric.dimension])
+    found = evaluate_figure(record, figure, unit or BASE_UNITS[figure.metric.dimension])
+    if found.value is not None and not isfinite(found.value):
+        return Observed(None, why=f"a program printed {found.value}")
+    return found
 
 
 @cache

@@ -16,6 +16,7 @@ from mrc_testbed.testbed.expect.metrics import program_metric
 from mrc_testbed.testbed.expect.vocabulary import Metric
 from mrc_testbed.testbed.scenario.model.step_models import MAX_STEPS, PlacedExchange, StepEntry
 from mrc_testbed.testbed.scenario.text.fields import PositiveDuration, Size, Whole, given, refuse
+from mrc_testbed.testbed.scenario.text.shell_syntax import CommandLine
 from mrc_testbed.testbed.workloads.programs import ProgramJob, ring_bytes
 from mrc_testbed.testbed.workloads.steps import StepAction
 from mrc_testbed.topos.names import parse_host
@@ -25,13 +26,16 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIGURE = re.compile(r"[a-z][a-z0-9_]*")
 UNNAMED_FIGURE = "value"
 """The figure of a pattern whose group has no name."""
+NUMBER = r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf(?:inity)?))"
+"""A number as programs print it: with a sign, with an exponent, or none at all."""
+_PLACE = re.compile(r"<([A-Za-z_]\w*)>")
 OURS = ("MRC_", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 """Variables that the run sets, or how they begin."""
 TIMEOUT_NS = 120 * 10**9
 MEMORY_BYTES = 4 << 30
 
 
-def _command(value: object) -> tuple[str, ...]:
+def _command(value: object) -> CommandLine:
     if isinstance(value, str):
         try:
             words = shlex.split(value)
@@ -45,7 +49,7 @@ def _command(value: object) -> tuple[str, ...]:
         raise refuse("is empty; write a command such as `python3 train.py`")
     if any("\0" in word for word in words):
         raise refuse("has a byte of zero, which no argument can have")
-    return tuple(words)
+    return CommandLine.of(words, value if isinstance(value, str) else None)
 
 
 def _commands(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -117,19 +121,26 @@ def _pattern(value: object) -> str:
 
 
 def _metrics(value: object) -> tuple[str, ...]:
-    """Patterns with groups: one without a name, or any with names."""
-    patterns = tuple(_pattern(one) for one in (value if isinstance(value, list) else [value]))
+    """Patterns with groups: one without a name, or any with names; or with `<name>` in place of each number."""
+    patterns = tuple(_with_numbers(_pattern(one)) for one in (value if isinstance(value, list) else [value]))
     names: list[str] = []
     for one in patterns:
         found = figures_of(one)
         if not found:
-            raise refuse(f"{one!r} has no group for the number, such as 'loss=([0-9.]+)' or '(?P<loss>[0-9.]+)'")
+            raise refuse(f"{one!r} has no place for the number, such as 'loss=<loss>'")
         if wrong := next((name for name in found if not _FIGURE.fullmatch(name)), None):
-            raise refuse(f"the group {wrong!r} must be called in small letters, such as loss")
+            raise refuse(f"the figure {wrong!r} must be called in small letters, such as loss")
         names += found
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise refuse(f"the figure {twice!r} is there twice; name the groups, such as '(?P<loss>[0-9.]+)'")
+        raise refuse(f"the figure {twice!r} is there twice; name them, such as 'loss=<loss>'")
     return patterns
+
+
+def _with_numbers(pattern: str) -> str:
+    """`<name>` as a group that takes any number, in a pattern that has no groups of its own."""
+    if re.compile(pattern).groups:
+        return pattern
+    return _PLACE.sub(lambda place: f"(?P<{place[1]}>{NUMBER})", pattern)
 
 
 def figures_of(pattern: str) -> tuple[str, ...]:
@@ -147,7 +158,8 @@ def program_metrics(workload: Any) -> dict[str, Metric]:
         raw = programs.get("metric", []) if isinstance(programs, dict) else []
         for pattern in raw if isinstance(raw, list) else [raw]:
             with contextlib.suppress(re.error, TypeError):
-                found |= {metric.name: metric for metric in map(program_metric, figures_of(pattern))}
+                figures = figures_of(_with_numbers(pattern))
+                found |= {metric.name: metric for metric in map(program_metric, figures)}
     return found
 
 
@@ -204,7 +216,7 @@ class Programs(StepEntry):
         tuple[str, ...],
         PlainValidator(_metrics),
         WithJsonSchema({"anyOf": [{"type": "string"}, {**_TEXTS, "minItems": 1}]}),
-    ] = Field(default=(), description="numbers in lines of output", examples=["loss=([0-9.]+)"])
+    ] = Field(default=(), description="numbers in lines of output", examples=["loss=<loss>"])
     timeout_ns: PositiveDuration = Field(
         default=TIMEOUT_NS, alias="timeout", description="programs are killed after this", examples=["120s"]
     )
@@ -264,6 +276,12 @@ class Programs(StepEntry):
     def command_of(self, host: str) -> tuple[str, ...]:
         """What a host runs."""
         return dict(self.commands).get(host) or self.command or ()
+
+    @property
+    def all_commands(self) -> tuple[CommandLine, ...]:
+        """Each command line once."""
+        lines = (*((self.command,) if self.command else ()), *(command for _, command in self.commands))
+        return tuple(dict.fromkeys(line for line in lines if isinstance(line, CommandLine)))
 
     @property
     def figures(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.wall_time import wall_time
 from mrc_testbed.testbed.scenario.rules.denial_rules import Talk
+from mrc_testbed.testbed.scenario.rules.program_warnings import program_warnings
 from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.nodes import Link
 from mrc_testbed.topos.plan import Plan
@@ -39,6 +40,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _nothing_by_bgp(scenario)
     yield from _race(scenario)
     yield from _hours_of_flows(scenario)
+    yield from program_warnings(scenario)
     for variant in scenario.left_out:
         yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
 
