@@ -195,8 +195,11 @@ def moved(record: RunRecord) -> CheckResult:
     workload_ns(record)
     total = sum(one.bytes for one in record.completions)
     total += sum(counters.get(name, 0) for counters in record.counters.values() for name in CARRIED)
-    status = Status.PASS if total > 0 else Status.FAIL
-    return CheckResult(MOVED, status, total / (1 << 20), "> 0", "MiB")
+    if total > 0 or not _only_programs(record):
+        return CheckResult(MOVED, Status.PASS if total > 0 else Status.FAIL, total / (1 << 20), "> 0", "MiB")
+    unread = [words for job in record.scenario.job.programs for line in job.entry.all_commands for words in line.shell]
+    why = "; ".join(["no program sent anything to another host over mrc0", *unread[:1]])
+    return CheckResult(MOVED, Status.FAIL, 0.0, "> 0", "MiB", why, who=Party.PROGRAM)
 
 
 def programs_ended(record: RunRecord) -> CheckResult:

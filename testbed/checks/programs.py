@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from mrc_testbed.testbed.checks.buffered import require_apart
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import hosts_of
@@ -72,4 +73,6 @@ def printed_values(record: RunRecord, window: Window, metric: str, stat: str | N
         last_ns = {one.host: one.t_ns for one in printed}
         for host in (host for host, t_ns in last_ns.items() if t_ns <= begins.get(host, -inf)):
             raise NoData(f"{host} printed no {figure} in its last step")
+    for host in hosts if window.span is not Span.RUN else ():
+        require_apart(host, [one.t_ns for one in record.printed if one.host == host and one.figure == figure])
     return [one.value for one in printed] or nothing(f"no program printed {figure}{in_words(window)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from mrc_testbed.testbed.checks.buffered import require_lines_in_time
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.intervals import Interval
@@ -119,7 +120,8 @@ def steps_of(record: RunRecord, scope: Scope) -> list[JobStep]:
 def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
     """The finished steps of a window and its scope.
 
-    In a job without warm-up steps, `clean` leaves out the first one. Raises NoData if there are none.
+    In a job without warm-up steps, `clean` leaves out the first one. Raises NoData if there are none, or if their times
+    are those of a buffer.
     """
     inside, counts = stretches(record, window), _counts_from(record, window)
     found = [
@@ -127,6 +129,7 @@ def steps_in(record: RunRecord, window: Window) -> list[JobStep]:
     ]
     if not found:
         raise NoData(f"no step was finished{in_words(window)}")
+    require_lines_in_time(record, {step.job for step in found})
     return found
 
 

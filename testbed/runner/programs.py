@@ -164,11 +164,12 @@ class RunningPrograms:
             self._loop.watch(one.output_end, lambda: self._read(one))  # type: ignore[arg-type]
 
     def _take(self, one: _Running, lines: Iterator[str]) -> None:
-        """Look at lines. What a program left behind prints is kept, and is none of its steps and figures."""
+        """Look at the lines of one read, which have its time. What a program left behind prints is kept, and is none of
+        its steps and figures."""
+        t_ns = self._loop.now_ns()
         for line in lines:
             if one.ended:
                 continue
-            t_ns = self._loop.now_ns()
             values = list(one.figures_in(line))
             self._printed |= {name: (one.spec.host, value) for name, value in values}
             self._recorder.rows(PRINTED, (PrintedValue(one.spec.host, name, t_ns, value) for name, value in values))
