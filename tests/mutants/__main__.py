@@ -20,7 +20,8 @@ from tests.mutants.results import closing
 from tests.mutants.run import Judges, Limits, try_all
 
 ROOMS = ("checks", "expect", "mapper", "compare")
-TESTS = tuple(f"tests/unit/{room}" for room in ROOMS)
+TESTS = (*(f"tests/unit/{room}" for room in (*ROOMS, "incidents", "metrics", "report")), "tests/oracles")
+"""Of the rooms themselves, and of those that use them most."""
 
 
 def judges_of(rooms: tuple[str, ...] = ROOMS) -> Judges:

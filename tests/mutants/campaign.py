@@ -16,7 +16,7 @@ from tests.mutants.child import Child, Ended, Timed, Unplaced, side_by_side, sta
 from tests.mutants.exchange import ROOT, Functions
 from tests.mutants.operators import Place
 from tests.mutants.reach import Reaches, hash_of, hash_of_lines, record
-from tests.mutants.results import ORACLES, Result, Results
+from tests.mutants.results import ORACLES, UNPLACED, Result, Results
 
 MOST_S = 15.0
 """CPU time of the tests that a mutant meets, at most, oracles and others each: the slowest are left out."""
@@ -89,7 +89,7 @@ class Campaign:
             for number, item in enumerate(batch[: ended.number]):
                 self._note(item, folder / f"{number}.json")
             shutil.rmtree(folder)
-        self._reaches.write()
+            self._reaches.write()
 
     def _note(self, item: pytest.Item, told: Path) -> None:
         if told.exists():
@@ -148,12 +148,12 @@ class Campaign:
             self._kills[mutant[:2]][name] += 1
             self._keep(Result(mutant, ended.how, name, _hash(mutant.file)))
         else:
-            how = "unplaced" if ended.how == "unplaced" else "survives"
+            how = UNPLACED if ended.how == UNPLACED else "survives"
             self._keep(Result(mutant, how, "", self._made_of(place, tests)))
 
     def _keep(self, result: Result) -> None:
         self.results.add(result)
-        if not result.killed:
+        if result.how in ("survives", "unreached"):
             self._order.tell(str(result))
 
 

@@ -19,6 +19,8 @@ from typing import NamedTuple, TypeVar
 import pytest
 from _pytest.tmpdir import tmppath_result_key
 
+from tests.mutants.results import UNPLACED
+
 MORE_BYTES = 4 << 30
 """Addresses that a child may take beside what it inherits."""
 SLOWER, AT_LEAST_S = 5, 1.0
@@ -26,6 +28,7 @@ SLOWER, AT_LEAST_S = 5, 1.0
 WAITED_S = 60.0
 """Of people's time, in addition, for a child that uses no CPU."""
 _UNPLACED = 17
+"""Exit status for Unplaced."""
 T = TypeVar("T")
 Work = Callable[[Callable[[str], None]], None]
 """What a child does; it may say words, each the number of a test or RED."""
@@ -53,7 +56,7 @@ class Ended(NamedTuple):
 
     number: int | None
     how: str
-    """`red`, `timeout`, `died` (by a signal or an exit of its own), `passed`, `unplaced`."""
+    """`red`, `timeout`, `died` (by a signal or an exit of its own), `passed`, UNPLACED."""
 
 
 class Child(NamedTuple):
@@ -185,5 +188,5 @@ def _ended(said: list[str], status: int) -> Ended:
         late = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGKILL)
         return Ended(number, "timeout" if late else "died")
     if os.WEXITSTATUS(status) == _UNPLACED:
-        return Ended(None, "unplaced")
+        return Ended(None, UNPLACED)
     return Ended(number, "died") if os.WEXITSTATUS(status) else Ended(None, "passed")

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = "mrc_testbed"
 
 
+@functools.cache
 def source_of(file: str) -> str:
-    """A module of the checkout, by its path from the root."""
+    """A module of the checkout, by its path from the root: as it was when it was read first, whoever edits it since."""
     return (ROOT / file).read_text(encoding="utf-8")
 
 

@@ -14,12 +14,16 @@ ORACLES = ("tests/generated/", "tests/oracles/")
 """Tests that compute by themselves, from the raw files of runs, what the judges should have said."""
 
 
+UNPLACED = "unplaced"
+"""No function could take the mutated code: it has other variables from around it."""
+
+
 class Result(NamedTuple):
     """One mutant's fate."""
 
     mutant: Mutant
     how: str
-    """`red`, `timeout` or `died` for one that a test killed; `survives`, `unreached` for one that none did."""
+    """`red`, `timeout`, `died` for one that a test killed; `survives`, `unreached` for one that none did; UNPLACED."""
     test: str = ""
     """The test that killed it."""
     made_of: str = ""
@@ -58,7 +62,7 @@ class Results:
         """Whether what is known of a mutant still is so. `module`: hash of its file; `tests_too`: of its tests as well;
         `tests`: those that there are."""
         known = self.of.get(mutant)
-        if known is None:
+        if known is None or known.how == UNPLACED:
             return False
         return known.made_of == module and known.test in tests if known.killed else known.made_of == tests_too
 

@@ -18,7 +18,7 @@ from tests.mutants.exchange import ROOT, source_of
 from tests.mutants.imports import OPTIONS, Chosen, choose, modules_of, try_imports
 from tests.mutants.operators import Place, places_in
 from tests.mutants.reach import Reaches, hash_of
-from tests.mutants.results import Result, Results
+from tests.mutants.results import UNPLACED, Result, Results
 
 INSIDE = 0.75
 """Part of the time for mutants in functions; those outside take seconds each."""
@@ -98,10 +98,11 @@ def _at_import(
     results, reaches = Results.below(judges.kept), Reaches.below(judges.kept).of
     functions = {name.split("[")[0] for name in reaches}
     files = modules_of(judges.folders)
+    unplaced = {mutant for mutant, result in results.of.items() if result.how == UNPLACED}
 
     def waiting() -> Iterator[Chosen]:
         for place in places:
-            if not place.within and time.monotonic() < until:
+            if (not place.within or place.mutant in unplaced) and time.monotonic() < until:
                 chosen = choose(place, reaches, files)
                 if not results.hold(place.mutant, hash_of(ROOT / place.mutant.file), chosen.made_of, functions):
                     yield chosen

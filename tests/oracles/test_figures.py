@@ -1,0 +1,85 @@
+"""Metrics of the judges against those of the oracles, for every run, window and scope in which both have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from math import ceil, isclose
+
+import pytest
+
+from mrc_testbed.testbed.checks.metrics import measure
+from mrc_testbed.testbed.checks.record import RunRecord, load_record
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
+from mrc_testbed.testbed.expect import METRICS, ExpectError, parse_figure
+from tests.oracles.corpus import NAMES, run_of
+from tests.oracles.figures import FIGURES, Found, jobs
+from tests.oracles.raw import Raw
+
+STATS = ("min", "median", "mean", "p90", "p99", "p100")
+
+
+@cache
+def raw_of(name: str) -> Raw:
+    return Raw(run_of(name))
+
+
+def scopes(raw: Raw) -> Iterator[str]:
+    yield from ("", *raw.hosts)
+    yield from (name for name in jobs(raw) if name != "job")
+    yield from (
+        f"{host}->{one['peer']}" for host in raw.hosts[:2] for one in raw.counters["hosts"][host]["qps"].values()
+    )
+
+
+def said(record: RunRecord, text: str) -> float | str | None:
+    """What the judge measures; its words where it knows nothing; None for what no such run has."""
+    try:
+        return measure(record, parse_figure(text))
+    except (NotApplicable, ExpectError):
+        return None
+    except NoData as error:
+        return str(error)
+
+
+def statistic(values: list[float], stat: str) -> float:
+    ranked = sorted(values)
+    if stat == "mean":
+        return sum(ranked) / len(ranked)
+    if stat == "median":
+        return (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
+    share = Fraction({"min": "0", "p100": "100"}.get(stat, stat[1:]))
+    return ranked[max(0, ceil(share * len(ranked) / 100) - 1)]
+
+
+def wanted(found: Found, metric: str) -> dict[str, float]:
+    """By statistic, or by nothing."""
+    if found is None:
+        return {}
+    if isinstance(found, list):
+        return {f".{stat}": statistic(found, stat) for stat in STATS if stat in METRICS[metric].stats}
+    return {"": found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("metric", FIGURES)
+def test_each_metric_is_what_the_raw_files_say(name: str, metric: str) -> None:
+    raw, record, seen = raw_of(name), load_record(run_of(name)), 0
+    for window in raw.windows():
+        for scope in scopes(raw):
+            for stat, value in wanted(FIGURES[metric](raw, window, scope), metric).items():
+                text = " ".join(f"{metric}{stat} {f'of {scope}' if scope else ''} {window.words}".split())
+                told = said(record, text)
+                if told is not None:
+                    seen += 1
+                    assert not isinstance(told, str), f"{text}: {told}; {value}"
+                    assert isclose(told, value, rel_tol=1e-9, abs_tol=1e-9), text
+    if not seen:
+        pytest.skip("this run has no such figure")
+
+
+def test_each_metric_of_the_oracles_is_in_some_run() -> None:
+    for metric in FIGURES:
+        found = (FIGURES[metric](raw_of(name), window, "") for name in NAMES for window in raw_of(name).windows())
+        assert any(value is not None for value in found), metric
