@@ -20,7 +20,11 @@ from tests.mutants.results import closing
 from tests.mutants.run import Judges, Limits, try_all
 
 ROOMS = ("checks", "expect", "mapper", "compare")
-TESTS = (*(f"tests/unit/{room}" for room in (*ROOMS, "incidents", "metrics", "report")), "tests/oracles")
+TESTS = (
+    *(f"tests/unit/{room}" for room in (*ROOMS, "incidents", "metrics", "report")),
+    "tests/oracles",
+    "tests/windows",
+)
 """Of the rooms themselves, and of those that use them most."""
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.mutants.operators import Mutant
 
-ORACLES = ("tests/generated/", "tests/oracles/")
+ORACLES = ("tests/oracles/", "tests/windows/")
 """Tests that compute by themselves, from the raw files of runs, what the judges should have said."""
 
 

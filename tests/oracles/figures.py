@@ -4,12 +4,12 @@ oracle has no opinion. A scope is `""`, a host, a pair `h0->h1`, or the name of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tests.oracles.raw import Raw, Row, Window
 
 Values = list[float]
-Found = Values | float | None
+Found = Sequence[float] | float | None
 WARM_UP_MESSAGES = 10
 OUT, IN_USE = "ASSUMED_BAD", ("GOOD", "SKIP")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from math import ceil, isclose
@@ -43,7 +43,7 @@ def said(record: RunRecord, text: str) -> float | str | None:
         return str(error)
 
 
-def statistic(values: list[float], stat: str) -> float:
+def statistic(values: Sequence[float], stat: str) -> float:
     ranked = sorted(values)
     if stat == "mean":
         return sum(ranked) / len(ranked)
@@ -57,7 +57,7 @@ def wanted(found: Found, metric: str) -> dict[str, float]:
     """By statistic, or by nothing."""
     if found is None:
         return {}
-    if isinstance(found, list):
+    if isinstance(found, Sequence):
         return {f".{stat}": statistic(found, stat) for stat in STATS if stat in METRICS[metric].stats}
     return {"": found}
 
