@@ -19,7 +19,7 @@ PACKAGE = "mrc_testbed"
 
 @functools.cache
 def source_of(file: str) -> str:
-    """A module of the checkout, by its path from the root: as it was when it was read first, whoever edits it since."""
+    """A module of the checkout, by its path from the root: as it was when it was read first, edited since or not."""
     return (ROOT / file).read_text(encoding="utf-8")
 
 
