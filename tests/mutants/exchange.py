@@ -64,13 +64,13 @@ class Functions:
         return done
 
     def forget(self) -> None:
-        """Clear the caches of our own functions: they hold what healthy code has found."""
+        """Clear the caches of our own functions and of the oracles: they hold what healthy code has found."""
         for cache in self._caches:
             cache.cache_clear()
 
 
 def _is_ours(cache: functools._lru_cache_wrapper[object]) -> bool:
-    return str(getattr(cache, "__module__", "")).startswith(PACKAGE)
+    return str(getattr(cache, "__module__", "")).startswith((PACKAGE, "tests.oracles"))
 
 
 def _key(code: CodeType) -> tuple[str, str, int]:

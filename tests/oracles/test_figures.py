@@ -25,6 +25,11 @@ def raw_of(name: str) -> Raw:
     return Raw(run_of(name))
 
 
+@cache
+def record_of(name: str) -> RunRecord:
+    return load_record(run_of(name))
+
+
 def scopes(raw: Raw) -> Iterator[str]:
     yield from ("", *raw.hosts)
     yield from (name for name in jobs(raw) if name != "job")
@@ -65,7 +70,7 @@ def wanted(found: Found, metric: str) -> dict[str, float]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("metric", FIGURES)
 def test_each_metric_is_what_the_raw_files_say(name: str, metric: str) -> None:
-    raw, record, seen = raw_of(name), load_record(run_of(name)), 0
+    raw, record, seen = raw_of(name), record_of(name), 0
     for window in raw.windows():
         for scope in scopes(raw):
             for stat, value in wanted(FIGURES[metric](raw, window, scope), metric).items():
