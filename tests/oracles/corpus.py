@@ -14,6 +14,7 @@ from pathlib import Path
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.scenario import load_cells
+from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -40,6 +41,7 @@ def run_of(name: str) -> Path:
 def _make(name: str, folder: Path) -> None:
     scratch = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     (cell,) = load_cells(SCENARIOS / f"{name}.yaml")
+    assert cell.scenario.world is WorldKind.VIRTUAL
     done = run_scenario(cell.scenario, scratch, True, PatientConsole(file=io.StringIO()))
     assert done.folder is not None
     done.folder.rename(folder)

@@ -119,11 +119,11 @@ def qp_errors(raw: Raw, window: Window, scope: str) -> Found:
 
 
 def job_died(raw: Raw, window: Window, scope: str) -> Found:
-    return float(raw.done_ns is None and bool(raw.named("qp_error")))
+    return None if "->" in scope else float(raw.done_ns is None and bool(raw.named("qp_error")))
 
 
 def died_at(raw: Raw, window: Window, scope: str) -> Found:
-    times = [line["t_ns"] for line in raw.named("qp_error")]
+    times = [] if "->" in scope else [line["t_ns"] for line in raw.named("qp_error")]
     return max(0, min(times) - raw.start_ns) if times and raw.done_ns is None else None
 
 
