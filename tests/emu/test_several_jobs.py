@@ -36,3 +36,23 @@ def test_two_jobs_and_a_flow_do_their_own_work(tmp_path: Path) -> None:
     assert set(steps[steps["job"] == "job-2"]["last_host"]) <= {"h1", "h3"}
     assert "longer 8 steps" in run.output
     assert "step time of job-2" in run.output
+
+
+DEATH = """
+name: one-dies
+fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2, port_rate: 12.5mbit, rtt: 20ms}
+workload:
+  - train: {hosts: [h0, h2], steps: 8, compute: 50ms, allreduce: 256KiB, name: lives}
+  - train: {hosts: [h1, h3], steps: 8, compute: 50ms, allreduce: 256KiB, name: dies}
+faults: [{at: 700ms, link-down: ["h1:p0-t0-0", "h1:p1-t0-0"], for: 50s, name: nic}]
+expect:
+  - job_died of dies == 1
+  - unfinished of lives == 0
+"""
+
+
+def test_a_job_lives_on_beside_one_that_dies(tmp_path: Path) -> None:
+    run = Run(tmp_path, scenario=DEATH)
+    run.finish()
+    run.assert_passed_or_machine_was_busy()
+    assert "survived: lives" in run.output
