@@ -18,7 +18,7 @@ from tests.mutants.operators import Place
 from tests.mutants.reach import Reaches, hash_of, hash_of_lines, record
 from tests.mutants.results import ORACLES, UNPLACED, Result, Results
 
-MOST_S = 15.0
+MOST_S = 8.0
 """CPU time of the tests that a mutant meets, at most, oracles and others each: the slowest are left out."""
 SLOW_S = 0.2
 """Tests from here on wait for all others, and those of a file stay together: they share what took so long."""

@@ -107,8 +107,17 @@ def _paths(node: ast.AST, above: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST,
     for name, value in ast.iter_fields(node):
         if name not in _PASSED_OVER:
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not isinstance(child, ast.Assert | ast.ImportFrom):
+                if (
+                    isinstance(child, ast.AST)
+                    and not isinstance(child, ast.Assert | ast.ImportFrom)
+                    and not _layout(child)
+                ):
                     yield from _paths(child, here)
+
+
+def _layout(node: ast.AST) -> bool:
+    """Whether it says how a class is laid out: `dataclass(frozen=True, slots=True)` decides nothing."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dataclass"
 
 
 def _operator(path: tuple[ast.AST, ...]) -> Iterator[ast.AST]:

@@ -3,6 +3,7 @@ oracle has no opinion. A scope is `""`, a host, a pair `h0->h1`, or the name of 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,6 +12,8 @@ from tests.oracles.raw import Raw, Row, Window
 Values = list[float]
 Found = Sequence[float] | float | None
 WARM_UP_MESSAGES = 10
+MANY_BYTES = 40 * 4400
+"""Twice as many as the judge wants before it tells how a switch shares its load."""
 OUT, IN_USE = "ASSUMED_BAD", ("GOOD", "SKIP")
 
 
@@ -259,21 +262,60 @@ def marks(raw: Raw, window: Window, scope: str) -> Found:
 
 
 def stall(raw: Raw, window: Window, scope: str) -> Found:
-    """Stalls that ended, of each QP that sends data; a stall that goes on is another oracle's."""
-    if window.words.startswith("from") or scope in jobs(raw) or raw.done_ns is None:
+    """Stalls that ended, of each QP that sends data; whole, or of a window of times the part inside. A stall that goes
+    on is another oracle's."""
+    if scope in jobs(raw) or raw.done_ns is None:
         return None
     host, _, peer = scope.partition("->")
     longest = {
-        (name, one["peer"], qp): 0
+        (name, one["peer"], qp): 0.0
         for name in raw.hosts
         for qp, one in raw.counters["hosts"][name]["qps"].items()
         if one["sent"]
     }
     for line in raw.named("stall"):
-        key = (line["host"], line["peer"], line["qp"])
-        if window.counts(line["begin_ns"], line["end_ns"]):
-            longest[key] = max(longest.get(key, 0), line["end_ns"] - line["begin_ns"])
+        key, begin, end = (line["host"], line["peer"], line["qp"]), line["begin_ns"], line["end_ns"]
+        took = float(end - begin) if window.counts(begin, end) else 0.0
+        if window.words.startswith("from"):
+            took = max(0.0, min(end, window.spans[0][1]) - max(begin, window.spans[0][0]))
+        longest[key] = max(longest.get(key, 0.0), took)
     return [ns for key, ns in longest.items() if host in ("", key[0]) and peer in ("", key[1])] or None
+
+
+def _carried(raw: Raw, window: Window) -> tuple[dict[tuple[str, str], int], float]:
+    """What each port sent between two readings that both lie in the workload and belong to the window, and the time."""
+    readings: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    for row in raw.table("samples"):
+        readings[row["t_ns"]][row["node"], row["port"]] = row["tx_bytes"]
+    carried: dict[tuple[str, str], int] = defaultdict(int)
+    lasted = 0
+    for since, until in itertools.pairwise(sorted(readings)):
+        inside = raw.start_ns <= since and until <= (raw.done_ns or 0)
+        if inside and window.counts(since, until) and readings[since].keys() == readings[until].keys():
+            lasted += until - since
+            for port, sent in readings[until].items():
+                carried[port] += sent - readings[since][port]
+    return carried, lasted / 1e9
+
+
+def link_load(raw: Raw, window: Window, scope: str) -> Found:
+    """All links have the rate of ports."""
+    carried, seconds = _carried(raw, window)
+    rate_bps = float(raw.scenario["fabric"]["port_rate"].removesuffix("mbit")) * 1e6
+    return None if scope or not seconds else [8 * sent / seconds / rate_bps for sent in carried.values()]
+
+
+def uplink_share(raw: Raw, window: Window, scope: str) -> Found:
+    """Of switches whose uplinks carry a tenth of what those of the busiest do."""
+    by_switch: dict[str, Values] = defaultdict(list)
+    for (node, port), sent in _carried(raw, window)[0].items():
+        if "-t" in node and port.startswith("up"):
+            by_switch[node].append(sent)
+    busiest = max((sum(each) / len(each) for each in by_switch.values()), default=0.0)
+    if scope or busiest < MANY_BYTES:
+        return None
+    used = [each for each in by_switch.values() if sum(each) / len(each) >= busiest / 10]
+    return [sent / (sum(each) / len(each)) for each in used for sent in each]
 
 
 def _messages(raw: Raw, window: Window, scope: str, kind: str) -> Values:
@@ -319,5 +361,5 @@ FIGURES: dict[str, Callable[[Raw, Window, str], Found]] = {
     **{"flow_time": _traced("duration_ns"), "slowdown": _traced("slowdown")},
     **{"retransmissions": _final("retransmitted"), "timeouts": _final("timeouts"), "nacks": _final("nacks_received")},
     **{"trims": _final("trimmed_received"), "ecn_skips": _final("evs_skipped")},
-    "data_on_bad_ev": _final("data_on_bad_ev"),
+    **{"data_on_bad_ev": _final("data_on_bad_ev"), "link_load": link_load, "uplink_share": uplink_share},
 }

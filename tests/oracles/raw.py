@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +15,21 @@ AFTERMATH_RTTS = 10
 
 
 class Window(NamedTuple):
-    """A part of a run: its words in an expectation, and which moments and stretches of time belong to it."""
+    """A part of a run: its words in an expectation, and which moments and stretches of time belong to it. `from` one
+    time to another has what lies wholly inside, `during` a fault what overlaps it."""
 
     words: str
-    holds: Callable[[float], bool]
-    counts: Callable[[float, float], bool]
+    spans: list[tuple[float, float]]
+
+    def holds(self, t_ns: float) -> bool:
+        """Whether a moment belongs to it."""
+        return any(begin <= t_ns <= end for begin, end in self.spans)
+
+    def counts(self, since: float, until: float) -> bool:
+        """Whether a stretch of time does."""
+        if self.words.startswith("during"):
+            return any(begin <= until and since <= end for begin, end in self.spans)
+        return any(begin <= since and until <= end for begin, end in self.spans)
 
 
 class Raw:
@@ -103,7 +112,7 @@ class Raw:
 
     def windows(self) -> list[Window]:
         """The run, each fault, all faults, and the middle third of the workload."""
-        parts = [Window("", lambda _: True, lambda *_: True)]
+        parts = [Window("", [(float("-inf"), float("inf"))])]
         names = dict.fromkeys(name for name, *_ in self.faults)
         parts += [self._during(f"during {name}", [name]) for name in names]
         if len(names) > 1:
@@ -111,18 +120,13 @@ class Raw:
         if self.done_ns is not None:
             third_ms = (self.done_ns - self.start_ns) // 3_000_000
             begin, end = self.start_ns + third_ms * 10**6, self.start_ns + 2 * third_ms * 10**6
-            words = f"from {third_ms}ms to {2 * third_ms}ms"
-            parts.append(Window(words, lambda t: begin <= t <= end, lambda a, b: begin <= a and b <= end))
+            parts.append(Window(f"from {third_ms}ms to {2 * third_ms}ms", [(begin, end)]))
         return parts
 
     def _during(self, words: str, names: list[str]) -> Window:
         after = AFTERMATH_RTTS * self.environment["base_rtt_ns"]
         spans = [(tried, healed + after) for name, tried, _, healed in self.faults if name in names]
-        return Window(
-            words,
-            lambda t: any(begin <= t <= end for begin, end in spans),
-            lambda a, b: any(begin <= b and a <= end for begin, end in spans),
-        )
+        return Window(words, spans)
 
     def _lines(self, name: str) -> list[Row]:
         return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
@@ -9,10 +11,12 @@ from math import ceil, isclose
 
 import pytest
 
+from mrc_testbed.testbed.checks.compare import check_expectation
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
-from mrc_testbed.testbed.expect import METRICS, ExpectError, parse_figure
+from mrc_testbed.testbed.expect import METRICS, ExpectError, parse_expectation, parse_figure
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 from tests.oracles.corpus import NAMES, run_of
 from tests.oracles.figures import FIGURES, Found, jobs
 from tests.oracles.raw import Raw
@@ -80,6 +84,50 @@ def test_each_metric_is_what_the_raw_files_say(name: str, metric: str) -> None:
                     seen += 1
                     assert not isinstance(told, str), f"{text}: {told}; {value}"
                     assert isclose(told, value, rel_tol=1e-9, abs_tol=1e-9), text
+    if not seen:
+        pytest.skip("this run has no such figure")
+
+
+OPERATORS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def judged(record: RunRecord, text: str) -> str | None:
+    """The status of an expectation; None where nothing is known, or the language does not have it."""
+    try:
+        return check_expectation(record, parse_expectation(text)).status.value
+    except (NoData, ExpectError):
+        return None
+
+
+def bounds(metric: str, values: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Whole ones at and beside the first value, with the unit of the metric."""
+    unit = {Dimension.TIME: "ns", Dimension.BYTES: "B", Dimension.RATE: "B/s"}.get(METRICS[metric].dimension, "")
+    for bound in range(max(0, int(values[0]) - 1), int(values[0]) + 3):
+        yield f"{bound} {unit}".rstrip(), bound
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("metric", FIGURES)
+def test_an_expectation_holds_if_the_raw_files_say_so(name: str, metric: str) -> None:
+    raw, record, seen = raw_of(name), record_of(name), 0
+    stat = ".p100" if "p100" in METRICS[metric].stats else ".max" if METRICS[metric].stats else ""
+    for window in raw.windows():
+        for scope, members in {"": [""], "of h1": ["h1"], "of each host": raw.hosts}.items():
+            found = [FIGURES[metric](raw, window, member) for member in members]
+            values = [max(one) if isinstance(one, Sequence) else one for one in found if one is not None]
+            for (text, bound), op in itertools.product(bounds(metric, values) if values else (), OPERATORS):
+                whole = " ".join(f"{metric}{stat} {scope} {op} {text} {window.words}".split())
+                told = judged(record, whole) if len(values) == len(members) else None
+                if told is not None:
+                    seen += 1
+                    assert told == ("pass" if all(OPERATORS[op](value, bound) for value in values) else "fail"), whole
     if not seen:
         pytest.skip("this run has no such figure")
 
