@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ class Window(NamedTuple):
     time to another has what lies wholly inside, `during` a fault what overlaps it."""
 
     words: str
-    spans: list[tuple[float, float]]
+    spans: Sequence[tuple[float, float]]
 
     def holds(self, t_ns: float) -> bool:
         """Whether a moment belongs to it."""
