@@ -47,10 +47,10 @@ READ_BACKS = ("verify", "settle")
 
 
 def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
-    """The checks in display order."""
+    """The checks in display order: how programs ended, before what follows from it."""
     decisive = [wanted for wanted in record.scenario.expect if wanted.level is Severity.ERROR and not wanted.elsewhere]
     dead = _stated_deaths(record, decisive)
-    checks = {**_of_jobs(record, decisive, dead), **_of_programs(record, decisive, dead)}
+    checks = {**_of_programs(record, decisive, dead), **_of_jobs(record, decisive, dead)}
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Party
-from mrc_testbed.testbed.checks.shown import shown, told_apart
+from mrc_testbed.testbed.checks.shown import NOTHING, shown, told_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _rank(check: CheckResult) -> int:
 
 def _of_check(check: CheckResult) -> Cause:
     figures = shown(check)
-    observed = "" if check.observed is None else figures.observed
+    observed = "" if figures.observed == NOTHING else figures.observed
     return Cause(check.who, check.name, observed, figures.expected, check.place, check.next_step, check.why)
 
 

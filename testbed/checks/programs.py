@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from mrc_testbed.testbed.checks.buffered import require_apart
+from mrc_testbed.testbed.checks.buffered import require_apart, require_lines_in_time
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import hosts_of
@@ -69,6 +69,7 @@ def printed_values(record: RunRecord, window: Window, metric: str, stat: str | N
     figure = metric.removeprefix(PROGRAM)
     printed = [one for one in record.printed if one.figure == figure and one.host in hosts and inside(one.t_ns)]
     if stat == "last" and window.span is Span.RUN:
+        require_lines_in_time(record, [job.name for job in record.scenario.job.programs])
         begins = {step.host: step.begin_ns for step in record.completions}  # in order of time
         last_ns = {one.host: one.t_ns for one in printed}
         for host in (host for host, t_ns in last_ns.items() if t_ns <= begins.get(host, -inf)):

@@ -74,7 +74,7 @@ def _syntax(words: list[_Word], text: str | None) -> Iterator[str]:
         option = bare.startswith("-")
     if found:
         shown = " and ".join(f"`{one}`" for one in dict.fromkeys(found[:2]))
-        yield f"no shell reads the command, so {shown} stay arguments; write [sh, -c, '...']"
+        yield f"no shell reads the command: {shown} is passed on as it is; write [sh, -c, '...']"
 
 
 def _at_an_end(bare: str) -> bool:
