@@ -95,7 +95,7 @@ def _behind(times: PartTimes) -> str:
 
 
 def _transfer(family: Family) -> str:
-    """What collectives reckon with: the longest way."""
+    """What collectives reckon with: the longest way, and rings each hop's own."""
     way = family.farthest
     each = f"each of {_COUNTS[len(way)]} switches" if len(way) > 1 else "the switch"
     slow = ", and a slower link counts by its time" if family.span(way) > len(way) + 1 else ""

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from mrc_testbed.testbed.workloads.estimate import earliest_ns, links_between, transfer_ns, wire_ns
+from mrc_testbed.testbed.workloads.estimate import earliest_ns, links_between, most_links_between, transfer_ns, wire_ns
 from mrc_testbed.testbed.workloads.job import JsonOperation, QpSpec
 from mrc_testbed.topos.shape import Shape
 
@@ -175,9 +175,12 @@ class Collective(ABC):
 
     # For those who write `clean_ns`: a chunk is cut into messages on each QP.
 
-    def transfer_ns(self, shape: Shape, size_bytes: int) -> int:
-        """From the first write of a chunk to its arrival at the other end of the longest way."""
-        return transfer_ns(shape, size_bytes, self._longest_message)
+    def transfer_ns(self, shape: Shape, size_bytes: int, hop: Hop | None = None) -> int:
+        """From the first write of a chunk to its arrival at the other end of a hop (None: of the longest way)."""
+        ends = [self.group.hosts[member % self.group.size] for member in hop or ()]
+        known = ends and max(ends) < shape.family.hosts
+        links = most_links_between(shape, *ends) if known else None
+        return transfer_ns(shape, size_bytes, self._longest_message, links)
 
     def wire_ns(self, shape: Shape, size_bytes: int) -> float:
         """How long a member's ports are busy with a chunk."""

@@ -34,18 +34,20 @@ def wire_ns(shape: Shape, size_bytes: int, message_bytes: int | None = None) -> 
     return port_ns(shape, _wire_bytes(shape, size_bytes, message_bytes)) / shape.planes
 
 
-def delay_ns(shape: Shape, size_bytes: int) -> float:
-    """One-way delay of a packet with `size_bytes` of payload, at most a full one, on the longest way of the fabric.
-    Store-and-forward: on each link a packet is sent whole before the next one."""
+def delay_ns(shape: Shape, size_bytes: int, links: float | None = None) -> float:
+    """One-way delay of a packet with `size_bytes` of payload, at most a full one, over `links` links at the port rate
+    (None: those of the longest way of the fabric). Store-and-forward: on each link a packet is sent whole before the
+    next one."""
     wire_bytes = min(_wire_bytes(shape, part_bytes(shape, size_bytes)), shape.wire_bytes)
-    return shape.rtt_ns / 2 + (shape.family.span(shape.family.farthest) - 1) * port_ns(shape, wire_bytes)
+    links = shape.family.span(shape.family.farthest) if links is None else links
+    return shape.rtt_ns / 2 + (links - 1) * port_ns(shape, wire_bytes)
 
 
-def transfer_ns(shape: Shape, size_bytes: int, message_bytes: int | None = None) -> int:
+def transfer_ns(shape: Shape, size_bytes: int, message_bytes: int | None = None, links: float | None = None) -> int:
     """From posting `size_bytes` bytes, in messages of `message_bytes` (None: in one), to their arrival: serialisation
-    on all planes, half a T, store-and-forward."""
+    on all planes, half a T, store-and-forward over `links`, as of `delay_ns`."""
     longest = size_bytes if message_bytes is None else min(size_bytes, message_bytes)
-    return round(wire_ns(shape, size_bytes, message_bytes) + delay_ns(shape, longest))
+    return round(wire_ns(shape, size_bytes, message_bytes) + delay_ns(shape, longest, links))
 
 
 def answer_ns(shape: Shape) -> int:
@@ -58,6 +60,12 @@ def links_between(shape: Shape, source: int, target: int) -> float:
     half of it counts as two."""
     family = shape.family
     return family.span(family.nearest(family.t0_of(source), family.t0_of(target)))
+
+
+def most_links_between(shape: Shape, source: int, target: int) -> float:
+    """As `links_between`, on the longest of their ways."""
+    family = shape.family
+    return max(map(family.span, family.ways_of(family.t0_of(source), family.t0_of(target))))
 
 
 def earliest_ns(shape: Shape, messages: Iterable[int], links: float) -> float:

@@ -17,6 +17,7 @@ half holds something of every rank, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import ClassVar
 
 from mrc_testbed.testbed.workloads.collective import Collective, Hop, Part, part
@@ -81,9 +82,13 @@ class Ring(Collective):
         yield from self.drain(Hop(member, member + 1))
 
     def clean_ns(self, shape: Shape) -> int:
-        """In each phase all ranks send a chunk at once, and each waits for the incoming one; at the end each waits for
-        the acknowledgement of its last chunk."""
-        return self.phases * self.transfer_ns(shape, self.chunk_bytes) + answer_ns(shape)
+        """In each phase all ranks send a chunk at once, and each waits for the incoming one: the chunk with the longest
+        hops decides. At the end each waits for the acknowledgement of its last chunk."""
+        size = self.group.size
+        hops_ns = [self.transfer_ns(shape, self.chunk_bytes, hop) for hop in self.hops()]
+        rounds, rest = divmod(self.phases, size)
+        sums = list(accumulate(hops_ns * 2, initial=0))
+        return rounds * sums[size] + max(sums[at + rest] - sums[at] for at in range(size)) + answer_ns(shape)
 
     def earliest_ns(self, shape: Shape) -> float:
         """The chunk that the last member to begin puts in first goes round once in each half, but for a hop."""

@@ -249,14 +249,14 @@ class StepJob:
 
 
 def _clean_times(shape: Shape, computing: Sequence[int], exchanges: Sequence[Sequence[Collective]]) -> PartTimes:
-    """Of what begins together. The groups of an exchange are alike."""
+    """Of what begins together. The groups of an exchange differ only in their ways."""
     busy_ns = sum(groups[0].busy_ns(shape) for groups in exchanges)
     sent: dict[Pair, float] = {}
     for src, dst, count in (each for groups in exchanges for one in groups for each in one.traffic()):
         if pair := pair_of(shape, src, dst):
             sent[pair] = sent.get(pair, 0.0) + count
     # The longest decides, unless all of them together have more to send than fits into its time.
-    longest_ns = max(*computing, *(groups[0].clean_ns(shape) for groups in exchanges), busy_ns)
+    longest_ns = max(*computing, *(one.clean_ns(shape) for groups in exchanges for one in groups), busy_ns)
     return PartTimes(longest_ns, busy_ns, max(0.0, links_ns(shape, sent) - busy_ns) if exchanges else 0.0)
 
 

@@ -235,10 +235,11 @@ def test_the_package_has_no_other_names() -> None:
 
 def test_the_estimate_follows_the_ring() -> None:
     scenario = load_scenario_text(MINIMAL)
-    # 512 KiB a phase: 128 packets of 4238 bytes over 50 Mb/s, half a T, and three more hops of one packet. Then the
-    # last acknowledgement: half a T, and little more.
-    phase = 128 * 4238 * 8 / 50e6 + 0.020 + 3 * 4238 * 8 / 12.5e6
-    assert scenario.estimate_ns / 1e9 == pytest.approx(10 * (0.1 + 14 * phase + 0.020), rel=1e-3)
+    # 512 KiB a phase: 128 packets of 4238 bytes over 50 Mb/s, half a T, and one more hop of one packet; three of them
+    # in four of the phases. Then the last acknowledgement: half a T, and little more.
+    packet = 4238 * 8 / 12.5e6
+    phase = 128 * 4238 * 8 / 50e6 + 0.020 + packet
+    assert scenario.estimate_ns / 1e9 == pytest.approx(10 * (0.1 + 14 * phase + 4 * 2 * packet + 0.020), rel=1e-3)
 
 
 def test_a_small_chunk_is_not_charged_as_a_whole_packet() -> None:

@@ -68,8 +68,8 @@ TEN_FABRICS = (  # planes, T0s, their hosts, port rate, T in ms, workload, carri
     *((2, 8, 8, mbit, ms, "permutation", ok) for mbit, ms, ok in ((2.106, 237.5, True), (2.591, 193, False))),
     *((4, 8, 8, mbit, ms, "permutation", ok) for mbit, ms, ok in ((1.136, 440.4, True), (1.397, 357.9, False))),
 )
-CARRIED_THEN = 2.22
-"""CPUs, of that hour, with a `crowd` of 0.55."""
+CARRIED_THEN = 2.3
+"""CPUs, of that hour, with a `crowd` of 0.55: what all ten agree with."""
 
 
 @pytest.mark.parametrize(("planes", "t0", "below", "mbit", "ms", "kind", "carried"), TEN_FABRICS)
@@ -96,7 +96,7 @@ def test_ranks_that_wait_for_each_other_pause_and_hosts_of_flows_do_not() -> Non
 
     short, long = (f"{{train: {{hosts: all, steps: 2, compute: 1s, allreduce: {size}}}}}" for size in ("1MiB", "64MiB"))
     assert pausing("{permutation: {for: 4s}}") == 0
-    assert 0 < pausing(long) < 0.1 * 8 < 0.4 * 8 < pausing(short) < 8
+    assert 0 < pausing(long) < 0.1 * 8 < 0.35 * 8 < pausing(short) < 8
 
 
 PODS = FABRIC.replace(

@@ -66,7 +66,7 @@ from tests.unit.scenario.test_mistakes import HEAD, LINK, fault, mistakes, two
         ("at: 1s, deny: p1, for: 1s, hosts: [h8]", "7:41: faults.0.hosts.0: there is no host 'h8'; there are h0..h3"),
         ("at: 1s, deny: p1", "faults.0: the key 'for' is missing"),
         ("at: cold-start, deny: p1, for: 1s", "faults.0.at: must be a time such as 6s; use endpoint.denylist"),
-        (f"at: 600s, link-down: '{LINK}', for: 4s", "begins at 600s, but the workload takes about 34.6s in all"),
+        (f"at: 600s, link-down: '{LINK}', for: 4s", "begins at 600s, but the workload takes about 34.3s in all"),
     ],
 )
 def test_a_wrong_fault(line: str, says: str) -> None:

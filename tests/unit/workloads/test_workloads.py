@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mrc_testbed.hosts.operations import TAGS
 from mrc_testbed.hosts.program_io import Report, StepReport
 from mrc_testbed.testbed.workloads.collective import Terms, part
-from mrc_testbed.testbed.workloads.estimate import answer_ns, transfer_ns, wire_ns
+from mrc_testbed.testbed.workloads.estimate import answer_ns, port_ns, transfer_ns, wire_ns
 from mrc_testbed.testbed.workloads.job import JobPlan
 from mrc_testbed.testbed.workloads.steps import ALL, COLLECTIVES, Compute, Exchange, StepJob, Together
 from mrc_testbed.topos.families.clos2 import clos2_shape
@@ -308,10 +308,12 @@ def test_impossible_jobs_are_refused(make: Any, message: str) -> None:
 def test_a_ring_takes_its_phases_and_the_others_what_they_send() -> None:
     size = 1 << 20
     chunk = size // 8
+    far = transfer_ns(QUICKSTART, chunk)
+    near = far - 2 * port_ns(QUICKSTART, QUICKSTART.wire_bytes)  # one hop of eight stays below its T0
     expected = {
-        "allreduce": 14 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
-        "reduce-scatter": 7 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
-        "all-gather": 7 * transfer_ns(QUICKSTART, chunk) + answer_ns(QUICKSTART),
+        "allreduce": 13 * far + near + answer_ns(QUICKSTART),
+        "reduce-scatter": 7 * far + answer_ns(QUICKSTART),
+        "all-gather": 7 * far + answer_ns(QUICKSTART),
         "sendrecv": transfer_ns(QUICKSTART, size) + answer_ns(QUICKSTART),
         "all-to-all": transfer_ns(QUICKSTART, 7 * chunk) + answer_ns(QUICKSTART),
         "pipeline": 7 * transfer_ns(QUICKSTART, size)
@@ -322,6 +324,15 @@ def test_a_ring_takes_its_phases_and_the_others_what_they_send() -> None:
         made = job(kind, 8, size, 10, micro_batches=3)
         assert made.step_ns(QUICKSTART) == pytest.approx(clean_ns, rel=1e-6)
         assert made.clean_ns(QUICKSTART) == 10 * made.step_ns(QUICKSTART)
+
+
+def test_each_hop_of_a_ring_has_its_own_way() -> None:
+    far = transfer_ns(QUICKSTART, 1 << 17)
+    near = far - 2 * port_ns(QUICKSTART, QUICKSTART.wire_bytes)
+    for ranks, hops_ns in ((4, 3 * near), (8, 5 * near + 2 * far)):
+        ring = Exchange("reduce-scatter", ALL, Terms(ranks << 17))
+        step_ns = StepJob(tuple(range(ranks)), 1, (ring,)).step_ns(QUICKSTART)
+        assert step_ns == pytest.approx(hops_ns + answer_ns(QUICKSTART), rel=1e-6)
 
 
 def test_side_by_side_the_longest_decides_or_what_the_ports_can_carry() -> None:
