@@ -131,9 +131,9 @@ def in_world(set_: Sequence[str] | None, virtual: bool, scale: str = "") -> list
 
 
 def note_left_out(cases: Iterable[Case]) -> None:
-    """Print which variants virtual time leaves out on standard error, once each."""
-    for file, name in dict.fromkeys((case.file.stem, name) for case in cases for name in case.scenario.left_out):
-        say(f"note: {file}: {name} is left out: it speaks the kernel's TCP", err=True)
+    """Print which variants, and what of the file, no run has on standard error, once each."""
+    for file, line in dict.fromkeys((case.file.stem, line) for case in cases for line in case.scenario.left_out):
+        say(f"note: {file}: {line}", err=True)
 
 
 def note_core() -> None:

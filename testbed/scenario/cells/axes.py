@@ -20,7 +20,7 @@ from mrc_testbed.testbed.scenario.text.yaml_text import parse_value
 
 SEED = "seed"
 MINE = "mine"
-"""The case of `--against` that is the file's own: its cases, or what it is without any."""
+"""What is the file's own beside a set: as a case its cases, or what it has without any; as a variant the file."""
 _AXES: TypeAdapter[dict[str, tuple[Any, ...]]] = TypeAdapter(MatrixAxes)
 
 
@@ -62,6 +62,8 @@ def axes_of(source: Source, changes: Sequence[Override], sweep: Sweep) -> tuple[
     written = changed_data(source, changes)
     matrix = _matrix(source, changes, written, sweep.matrix)
     known = variant_set(sweep.against) if sweep.against else _own(source, changes, written, VARIANT)
+    if known and sweep.against and MINE in _listed(sweep.variants):
+        known = _with_mine(known)
     own = _own(source, changes, written, CASE)
     cases = (known.cases if known else None) or own
     if sweep.against and MINE in _listed(sweep.cases) and MINE not in (cases.changes if cases else ()):
@@ -86,9 +88,9 @@ def _listed(names: str) -> list[str]:
     return [name.strip() for name in names.split(",")]
 
 
-def _with_mine(cases: VariantSet | None) -> VariantSet:
-    """The cases of a set, and one more that changes nothing."""
-    known = cases or VariantSet({}, CASE, prefix=(CASES,))
+def _with_mine(names: VariantSet | None) -> VariantSet:
+    """The names of a set, and one more that changes nothing."""
+    known = names or VariantSet({}, CASE, prefix=(CASES,))
     return replace(known, changes={**known.changes, MINE: {}})
 
 

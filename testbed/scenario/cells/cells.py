@@ -23,11 +23,12 @@ from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, 
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, NAMED, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.models import Scenario
+from mrc_testbed.testbed.scenario.model.presets import ENDPOINT_VALUES, PRESET
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.scenario.model.variants import VariantSet
 from mrc_testbed.testbed.scenario.rules.company import Company
-from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, whole_value
+from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, value_text, whole_value
 from mrc_testbed.testbed.scenario.text.source import Override, Source, dotted
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 from mrc_testbed.testbed.transports import registry
@@ -103,16 +104,39 @@ def load_cells(
         raise UsageError(f"{path}: its matrix has {count} cells; {_limit(most)}")
     possible, left_out = _possible(source, changes, axes, sweep)
     cells = _loaded(source, changes, possible, variants)
+    told = (*left_out, *_in_no_row(changed_data(source, changes), axes, sweep.against))
     for cell in cells:
-        cell.scenario.note_left_out(left_out)
+        cell.scenario.note_left_out(told)
     return cells
+
+
+def _in_no_row(data: Mapping[str, Any], axes: Sequence[AxisOfCells], against: str) -> Iterator[str]:
+    """A line of what the file sets and each row of a set replaces by something else."""
+    rows = [
+        dict((one.path, one.value) for one in row.changes)
+        for axis in axes
+        if axis.key == VARIANT
+        for row in axis.choices
+    ]
+    lost = [
+        key
+        for key in data
+        if rows and all(_as_section(row.get((key,), data[key])) != _as_section(data[key]) for row in rows)
+    ]
+    if against and lost:
+        shown = ", ".join(f"{key}: {value_text(data[key])}" for key in lost)
+        yield f"no row of --against {against} has {shown} of the file; `--variants {MINE},...` adds the file as it is"
+
+
+def _as_section(value: Any) -> Any:
+    return {PRESET: value} if isinstance(value, str) and value in ENDPOINT_VALUES else value
 
 
 def _possible(
     source: Source, changes: Sequence[Override], axes: Sequence[AxisOfCells], sweep: Sweep
 ) -> tuple[list[AxisOfCells], tuple[str, ...]]:
     """Virtual time has no kernel TCP, and verbs have no QPs over it: variants that speak it are left out, unless they
-    were picked. Their names too."""
+    were picked. A line about each of these too."""
     if sweep.variants or not _without_kernel(changed_data(source, changes)):
         return list(axes), ()
     speaking = {
@@ -128,7 +152,11 @@ def _possible(
         else axis
         for axis in axes
     ]
-    return (left, tuple(sorted(speaking))) if all(axis.choices for axis in left) else (list(axes), ())
+    told = tuple(
+        f"variant {name} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
+        for name in sorted(speaking)
+    )
+    return (left, told) if all(axis.choices for axis in left) else (list(axes), ())
 
 
 def _without_kernel(data: Mapping[str, Any]) -> bool:

@@ -230,12 +230,12 @@ class Scenario(Model):
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The variants of its file that its world cannot run."""
+        """Lines about variants that its world cannot run, and about what no variant has of its file."""
         return self._left_out
 
-    def note_left_out(self, variants: tuple[str, ...]) -> None:
-        """Variants beside it that its world cannot run."""
-        self._left_out = variants
+    def note_left_out(self, lines: tuple[str, ...]) -> None:
+        """Lines about variants beside it that its world cannot run, and about what no variant has of its file."""
+        self._left_out = lines
 
     @property
     def fault_kinds(self) -> Mapping[str, type[Fault]]:

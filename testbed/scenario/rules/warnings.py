@@ -41,8 +41,7 @@ def scenario_warnings(scenario: Scenario) -> Iterator[str]:
     yield from _race(scenario)
     yield from _hours_of_flows(scenario)
     yield from program_warnings(scenario)
-    for variant in scenario.left_out:
-        yield f"variant {variant} is left out: it speaks the kernel's TCP, and virtual time has no kernel"
+    yield from scenario.left_out
 
 
 def _hours_of_flows(scenario: Scenario) -> Iterator[str]:

@@ -21,6 +21,8 @@ PRESETS = {
     "long": "endpoint: {preset: production}",
     "own": "endpoint: {preset: production, ev_active: 16}",
     "roce": "transport: roce\nrouting: ecmp-static\nroce: {recovery: selective, timeout: 17}",
+    "qps": "transport: roce\nrouting: ecmp-static\nqps: 5\nendpoint: {payload: 2048B}\necmp: {choose: adaptive}",
+    "bgp": "routing: bgp\nbgp: {routes: racks}\ntcp: {connections: 3, congestion_control: reno}",
 }
 
 
@@ -28,7 +30,7 @@ def written(folder: Path, fabric: str, more: str, cases: str = "") -> Path:
     path = folder / "site.yaml"
     path.write_text(f"""\
 name: site
-world: virtual
+world: kernel
 fabric: {fabric}
 {more}
 workload:
@@ -40,8 +42,8 @@ faults:
     return path
 
 
-def cells(path: Path, against: str, cases: str = "mine") -> dict[str, Cell]:
-    found = load_cells(path, sweep=Sweep(against=against, cases=cases))
+def cells(path: Path, against: str, cases: str = "mine", variants: str = "") -> dict[str, Cell]:
+    found = load_cells(path, sweep=Sweep(against=against, cases=cases, variants=variants))
     return {" ".join(map(str, cell.settings)): cell for cell in found}
 
 
@@ -55,17 +57,41 @@ def test_every_set_runs_the_faults_of_any_file(tmp_path: Path, against: str, pre
     assert {fault.name for cell in found.values() for fault in cell.scenario.faults} == {"own"}
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_row_of_today_is_the_same_whatever_the_file_speaks_and_presets(tmp_path: Path, preset: str) -> None:
-    def rows(more: str) -> dict[str, object]:
-        found = cells(written(tmp_path, FAMILIES["clos2"], more), "today")
-        return {
-            name: (one.scenario.transport, one.scenario.routing, one.scenario.layout, one.scenario.endpoint.mpr,
-                   one.scenario.endpoint.preset, one.scenario.own if one.scenario.transport == "roce" else None)
-            for name, one in found.items()
-        }  # fmt: skip
+STATED = {"today": ("transport", "routing", "layout", "endpoint", "own", "ecmp", "workload"),
+          "baselines": ("transport", "routing", "endpoint", "workload")}  # fmt: skip
+"""What no row takes from the file. In the workload these are the QPs of each flow."""
 
-    assert rows(PRESETS[preset]) == rows("")
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("against", STATED)
+def test_a_row_is_the_same_whatever_the_file_speaks_and_presets(tmp_path: Path, against: str, preset: str) -> None:
+    def rows(more: str) -> dict[str, object]:
+        found = cells(written(tmp_path, FAMILIES["clos2"], more), against)
+        return {name: [getattr(one.scenario, key) for key in STATED[against]] for name, one in found.items()}
+
+    usual = rows("")
+    assert rows(PRESETS[preset]) == usual
+    assert len({str(row) for row in usual.values()}) == len(usual)
+
+
+@pytest.mark.parametrize(
+    ("preset", "lost"),
+    [
+        ("bgp", "routing: bgp"),
+        ("qps", "qps: 5"),
+        ("own", "endpoint: {preset: production, ev_active: 16}"),
+        ("short", ""),
+        ("long", ""),
+    ],
+)
+def test_what_no_row_has_of_the_file_is_told_and_the_row_mine_has_it(tmp_path: Path, preset: str, lost: str) -> None:
+    path = written(tmp_path, FAMILIES["clos2"], PRESETS[preset])
+    told = next(iter(cells(path, "today").values())).scenario.left_out
+    assert any(lost in line and "--variants mine" in line for line in told) == bool(lost)
+    mine = cells(path, "today", variants="mine,roce")["mine mine"].scenario
+    alone = load_scenario(path)
+    assert (mine.routing, mine.endpoint, mine.workload) == (alone.routing, alone.endpoint, alone.workload)
+    assert not mine.left_out
 
 
 def test_mine_are_the_cases_of_the_file_where_it_has_some(tmp_path: Path) -> None:
