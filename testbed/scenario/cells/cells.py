@@ -23,10 +23,10 @@ from mrc_testbed.testbed.scenario.load.loader import changed_data, load_source, 
 from mrc_testbed.testbed.scenario.load.shipped import scenario_file
 from mrc_testbed.testbed.scenario.model.matrix import JUDGE, NAMED, VARIANT, VARIANTS
 from mrc_testbed.testbed.scenario.model.models import Scenario
-from mrc_testbed.testbed.scenario.model.presets import ENDPOINT_VALUES, PRESET
+from mrc_testbed.testbed.scenario.model.presets import ENDPOINT_VALUES, PRESET, USUAL_PRESET
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
-from mrc_testbed.testbed.scenario.model.variants import VariantSet
+from mrc_testbed.testbed.scenario.model.variants import SETS, VariantSet
 from mrc_testbed.testbed.scenario.rules.company import Company
 from mrc_testbed.testbed.scenario.text.keys import distinct_texts, short_names, value_text, whole_value
 from mrc_testbed.testbed.scenario.text.source import Override, Source, dotted
@@ -34,6 +34,7 @@ from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Transport
 
+ICRC = "icrc"
 MOST_CELLS = 1000
 """Limit of cells; each costs some ten milliseconds to check and some ten seconds to run."""
 
@@ -129,7 +130,11 @@ def _in_no_row(data: Mapping[str, Any], axes: Sequence[AxisOfCells], against: st
 
 
 def _as_section(value: Any) -> Any:
-    return {PRESET: value} if isinstance(value, str) and value in ENDPOINT_VALUES else value
+    """A section whose preset is named; the ICRC is left out, because rows keep it."""
+    if isinstance(value, str) and value in ENDPOINT_VALUES:
+        return {PRESET: value}
+    usual = {PRESET: USUAL_PRESET}
+    return {**usual, **{key: one for key, one in value.items() if key != ICRC}} if isinstance(value, dict) else value
 
 
 def _possible(
@@ -223,7 +228,15 @@ def _changes(
     mine = [*changes, *(change for choice in chosen.values() for change in choice.changes)]
     if own and _transport(source, mine) not in (own, None) and JUDGE not in changed_data(source, changes):
         mine.append(Override((JUDGE,), [own.word], JUDGE))
-    return mine
+    return [*mine, *_icrc(source, changes, mine)]
+
+
+def _icrc(source: Source, changes: Sequence[Override], mine: Sequence[Override]) -> Iterator[Override]:
+    """Faults that corrupt packets need the ICRC of their file, whatever endpoint a row of a shipped set has."""
+    own = changed_data(source, changes).get("endpoint")
+    replaced = any(one.path == ("endpoint",) and one.source and Path(one.source.file).parent == SETS for one in mine)
+    if replaced and isinstance(own, dict) and ICRC in own:
+        yield Override(("endpoint", ICRC), own[ICRC], ICRC)
 
 
 def _company(

@@ -94,6 +94,19 @@ def test_what_no_row_has_of_the_file_is_told_and_the_row_mine_has_it(tmp_path: P
     assert not mine.left_out
 
 
+@pytest.mark.parametrize("against", STATED)
+def test_a_fault_that_corrupts_keeps_the_icrc_of_its_file(tmp_path: Path, against: str) -> None:
+    path = written(tmp_path, FAMILIES["clos2"], "endpoint: {icrc: true}")
+    path.write_text(
+        path.read_text().replace(
+            "  - {at: 500ms,", "  - {at: 300ms, corrupt: p0-t0-0:p0-t1-1, share: 1%, for: 1s}\n  - {at: 500ms,"
+        )
+    )
+    found = cells(path, against)
+    assert {cell.scenario.endpoint.icrc for cell in found.values()} == {True}
+    assert not any(cell.scenario.left_out for cell in found.values())
+
+
 def test_mine_are_the_cases_of_the_file_where_it_has_some(tmp_path: Path) -> None:
     path = written(tmp_path, FAMILIES["clos2"], "", "cases: {calm: {faults: []}, cut: {}}")
     assert list(cells(path, "baselines"))[:2] == ["mrc calm", "mrc cut"]
