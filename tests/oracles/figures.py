@@ -4,6 +4,7 @@ oracle has no opinion. A scope is `""`, a host, a pair `h0->h1`, or the name of 
 from __future__ import annotations
 
 import itertools
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -350,6 +351,70 @@ def _traced(name: str) -> Callable[[Raw, Window, str], Found]:
     return values
 
 
+def _told(raw: Raw, op: str) -> list[Row]:
+    """Lines of one kind of the mapper."""
+    file = raw.folder / "map.jsonl"
+    lines = map(json.loads, file.read_text().splitlines()) if file.exists() else []
+    return [line for line in lines if line["op"] == op]
+
+
+def _broken(raw: Raw) -> list[tuple[str, str, int, float]]:
+    """Name, link, and times of each fault; the scenario has faults of one link alone."""
+    links = {line["fault"]: line["links"][0] for line in raw.history if line["op"] == "inject"}
+    return [(name, links[name], placed, healed) for name, _, placed, healed in raw.faults]
+
+
+def located(raw: Raw, window: Window, scope: str) -> Found:
+    return _seen(raw, window, "accuse") if _mapped(raw, scope) and _of_faults(window) else None
+
+
+def cleared(raw: Raw, window: Window, scope: str) -> Found:
+    return _seen(raw, window, "clear") if _mapped(raw, scope) and _of_faults(window) else None
+
+
+def _seen(raw: Raw, window: Window, op: str) -> Values | None:
+    """From when a fault was in place until it was named, or from its heal until it was not."""
+    found = []
+    for name, link, placed, healed in _broken(raw):
+        since = placed if op == "accuse" else healed
+        times = [line["t_ns"] - since for line in _told(raw, op) if line["component"] == link and line["t_ns"] > since]
+        if times and window.words in ("", "during faults", f"during {name}"):
+            found.append(min(times))
+    return found or None
+
+
+def _mapped(raw: Raw, scope: str) -> bool:
+    return "mapper" in raw.scenario and not scope
+
+
+def _right(raw: Raw, line: Row) -> bool:
+    return any(
+        line["component"] == link and placed <= line["t_ns"] <= healed for _, link, placed, healed in _broken(raw)
+    )
+
+
+def map_precision(raw: Raw, window: Window, scope: str) -> Found:
+    said = [_right(raw, line) for line in _told(raw, "accuse") if window.holds(line["t_ns"])]
+    return sum(said) / len(said) if said and _mapped(raw, scope) else None
+
+
+def map_recall(raw: Raw, window: Window, scope: str) -> Found:
+    if not _mapped(raw, scope):
+        return None
+    found = [
+        any(line["component"] == link and placed <= line["t_ns"] <= healed for line in _told(raw, "accuse"))
+        for _, link, placed, healed in _broken(raw)
+        if window.holds(placed)
+    ]
+    return sum(found) / len(found) if found else None
+
+
+def falsely_accused(raw: Raw, window: Window, scope: str) -> Found:
+    if not _mapped(raw, scope):
+        return None
+    return sum(not _right(raw, line) for line in _told(raw, "accuse") if window.holds(line["t_ns"]))
+
+
 FIGURES: dict[str, Callable[[Raw, Window, str], Found]] = {
     **{"steps_done": steps_done, "step_time": step_time, "goodput": goodput, "wait_time": wait_time},
     **{"bytes_wrong": bytes_wrong, "unfinished": unfinished, "qp_errors": qp_errors, "job_died": job_died},
@@ -361,5 +426,7 @@ FIGURES: dict[str, Callable[[Raw, Window, str], Found]] = {
     **{"flow_time": _traced("duration_ns"), "slowdown": _traced("slowdown")},
     **{"retransmissions": _final("retransmitted"), "timeouts": _final("timeouts"), "nacks": _final("nacks_received")},
     **{"trims": _final("trimmed_received"), "ecn_skips": _final("evs_skipped")},
+    **{"located": located, "cleared": cleared, "map_precision": map_precision, "map_recall": map_recall},
+    "falsely_accused": falsely_accused,
     **{"data_on_bad_ev": _final("data_on_bad_ev"), "link_load": link_load, "uplink_share": uplink_share},
 }

@@ -130,3 +130,19 @@ def test_a_fault_that_was_not_healed_is_no_pass(name: str, tmp_path: Path) -> No
             failed = [*lines[:place], line.replace('"type":"ok"', '"type":"fail"'), *lines[place + 1 :]]
             verdict = judged(name, tmp_path, "history.jsonl", "".join(failed))
             assert status_of(verdict, "every fault was injected and healed") != "pass"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_shown_beside_a_check_is_what_the_files_say(name: str, tmp_path: Path) -> None:
+    shown = {
+        one.name: one for one in judged(name, tmp_path, "scenario.yaml", "".join(rows(name, "scenario.yaml"))).checks
+    }
+    done = [line.split(",") for line in rows(name, "completions.csv")[1:]] if name != "flows" else []
+    if done:
+        assert shown["data were moved"].observed == sum(int(row[4]) for row in done) / 2**20
+        ranks = {row[0]: sum(other[0] == row[0] for other in done) for row in done}
+        assert shown["every rank finished all steps"].observed in ranks.values()
+    faults = sum('"op":"heal"' in line and '"type":"ok"' in line for line in rows(name, "history.jsonl"))
+    assert shown["every fault was injected and healed"].observed == faults
+    assert shown["every fault was injected and healed"].expected == f"== {faults}"
+    assert shown["all data arrived as sent"].observed == 0
