@@ -12,6 +12,7 @@ from mrc_testbed.testbed.scenario.faults.base import Entry
 from mrc_testbed.testbed.scenario.faults.chaos import Chaos
 from mrc_testbed.testbed.scenario.faults.registry import Registered, known_kinds
 from mrc_testbed.testbed.scenario.text.fields import refuse
+from mrc_testbed.testbed.scenario.text.meant import meant
 
 
 def entry_models() -> dict[str, type[Entry]]:
@@ -44,6 +45,8 @@ def _without_kind(raw: dict[str, Any], available: str) -> Exception:
     ordinary = {field.alias or name for model in models.values() for name, field in model.model_fields.items()}
     strange = [key for key in raw if key not in ordinary]
     for key in strange:
+        if advice := meant(key):
+            return refuse(f"unknown fault kind {key!r}; {advice}", key=key)
         if hint := did_you_mean(key, models):
             return refuse(f"unknown fault kind {key!r}{hint}", key=key)
     if strange:

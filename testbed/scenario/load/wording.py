@@ -15,6 +15,7 @@ from mrc_testbed.testbed.scenario.faults.chaos import chaos_model, parts
 from mrc_testbed.testbed.scenario.model.matrix import AXES
 from mrc_testbed.testbed.scenario.model.models import Scenario
 from mrc_testbed.testbed.scenario.text.fields import PLAIN, Model
+from mrc_testbed.testbed.scenario.text.meant import meant
 from mrc_testbed.testbed.scenario.text.mistake import Mistake
 from mrc_testbed.testbed.scenario.text.one_key import model_within
 from mrc_testbed.testbed.scenario.text.source import KeyPath
@@ -78,7 +79,8 @@ def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 def _unknown_key(loc: tuple[int | str, ...], root: type[Model]) -> str:
     model = model_at(loc[:-1], root)
     known = keys_of(model) if model else {}
-    hint = did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
+    advice = meant(str(loc[-1])) if loc[:1] == ("fabric",) else ""
+    hint = f"; {advice}" if advice else did_you_mean(str(loc[-1]), known) or f"; known here: {', '.join(known)}"
     return f"unknown key {str(loc[-1])!r}{hint}"
 
 

@@ -493,3 +493,21 @@ def test_a_million_steps_are_no_longer_than_two() -> None:
     assert load_scenario_text(text).jobs[0].entry.total_steps == 1_000_000
     (told,) = mistakes(text.replace("1000000", "1000001"))
     assert "steps: must be at most 1000000" in told
+
+
+@pytest.mark.parametrize("word", ["plane-slow", "slow-plane", "plane_rate"])
+def test_words_that_people_try_have_fitting_advice(word: str) -> None:
+    (said,) = mistakes(fault(f"at: 1s, {word}: p1, rate: 25%, for: 1s"))
+    assert "did you mean" not in said
+    advised = said.partition("such as {")[2].rstrip("}")
+    assert load_scenario_text(fault(advised)).faults
+    (said,) = mistakes(HEAD.replace("planes: 2", "planes: 2, plane_speed: [100%, 50%]"))
+    assert "planes are alike; slow one by a fault" in said
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("slow-link", "link-rate: LINK"), ("t1-down", "switch-reboot:"), ("nic-fail", "link-down:")]
+)
+def test_faults_by_other_names_are_known(word: str, known: str) -> None:
+    (said,) = mistakes(fault(f"at: 1s, {word}: p0, for: 1s"))
+    assert known in said
