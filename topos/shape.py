@@ -57,7 +57,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         within("planes", self.planes, 1, MAX_PLANES, "a uSID has 4 bits for the plane")
-        most_bps = MAX_RATE_BPS if self.swift == 1 else MAX_RATE_BPS * MAX_PLANES  # planes can be folded into one
+        most_bps = MAX_RATE_BPS * (MAX_PLANES if self.planes == 1 else 1)  # planes can be folded into one
         within("port_rate", self.port_rate_bps, MIN_RATE_BPS, most_bps, shown=rate_text)
         if (slowest_bps := round(self.port_rate_bps * self.family.least_share)) < MIN_RATE_BPS:
             raise ShapeError(

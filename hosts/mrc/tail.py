@@ -48,7 +48,7 @@ class TailProbe:
         all that went before it there, and what is missing is lost. And, as that path may be dead, before all data on
         any GOOD one: the turn of the planes belongs to data."""
         if suspect is not None and suspect.state in IN_USE and self._peer.ports.healthy(suspect.plane):
-            self._context.counters.suspect_probes_sent += self._ask(suspect, Asked(now_ns, suspect), now_ns)
+            self._ask(suspect, Asked(now_ns, suspect), now_ns)
         self._ask(self._peer.evs.any_path(), Asked(now_ns, None), now_ns)
         self._last_ns = now_ns
 
@@ -59,7 +59,7 @@ class TailProbe:
         as_if_ns = now_ns - (timing.late_ns() - timing.reorder_ns)
         self._ask(self._peer.evs.any_path(), Asked(as_if_ns, None), now_ns)
 
-    def _ask(self, path: Path, asked: Asked, now_ns: int) -> bool:
+    def _ask(self, path: Path, asked: Asked, now_ns: int) -> None:
         probe_id = self._next_id
         self._next_id = probe_id + 1 & 0xFFFF
         self._asked[probe_id] = asked
@@ -68,7 +68,13 @@ class TailProbe:
         self._unanswered.discard(probe_id - REMEMBERED & 0xFFFF)
         traffic_class = self._context.no_trim_class if asked.path else None
         self._context.counters.reliability_probes_sent += 1
-        return self._context.send_control(path, self._emit, (probe_id,), traffic_class)
+        emit = self._emit_suspect if asked.path else self._emit
+        self._context.send_control(path, emit, (probe_id,), traffic_class)
+
+    def _emit_suspect(self, buffer: memoryview, now_ns: int, probe_id: int) -> int:
+        """One that waits with the data counts as data when it leaves: at the end of a run it may still wait."""
+        self._context.counters.suspect_probes_sent += 1
+        return self._emit(buffer, now_ns, probe_id)
 
     def _emit(self, buffer: memoryview, now_ns: int, probe_id: int) -> int:
         timestamp, ts_field = self._context.stamp(now_ns), self._context.config.ts_field

@@ -25,6 +25,7 @@ from mrc_testbed.testbed.scenario import load_scenario_text
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import usual_packet
 from mrc_testbed.topos.budget import STANDARD, STANDARD_RATE_BPS, suited_rtt_ns
+from mrc_testbed.topos.shape import SWIFT_BELOW_NS
 
 MOST_LOADS = 7
 """A run takes about 9 s."""
@@ -137,7 +138,8 @@ def scenario_text(pps: float, transport: Transport) -> str:
     packet_bytes = sum(usual_packet(transport))
     bps = round(pps / (STANDARD.hosts * STANDARD.planes) * packet_bytes * 8)
     kib = round(_STANDARD_KIB * bps / STANDARD_RATE_BPS)
-    return _SCENARIO.format(transport=transport, bps=bps, rtt_us=suited_rtt_ns(bps) // 1000, kib=kib)
+    rtt_us = max(suited_rtt_ns(bps), SWIFT_BELOW_NS) // 1000
+    return _SCENARIO.format(transport=transport, bps=bps, rtt_us=rtt_us, kib=kib)
 
 
 def step_of(pps: float, outcome: RunOutcome) -> Step:

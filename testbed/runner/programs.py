@@ -7,10 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from array import array
 from collections.abc import Callable, Collection, Iterator
-from fcntl import ioctl
-from termios import FIONREAD
 from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
@@ -31,6 +28,7 @@ MOST_PROCESSES = 512
 """Of one program, with all that it starts."""
 _TOLD_NS, _GLANCE_NS = 10**9, 10**8
 _READ_BYTES = 1 << 16
+"""As much as a pipe holds."""
 _TURN_NS, _REST_NS = 2_000_000, 2_000_000
 """A program that prints without end is read for so long, and then waits: the schedule of faults goes on meanwhile."""
 
@@ -194,11 +192,9 @@ class RunningPrograms:
         self._note(one, status, cpu_ns)
 
     def _take_what_is_there(self, one: _Running) -> None:
-        """What was printed up to now: no more than a pipe holds, whoever goes on printing."""
-        waiting = array("i", [0])
-        ioctl(one.output_end.fileno(), FIONREAD, waiting)
-        if waiting[0]:
-            self._take(one, one.output.take(os.read(one.output_end.fileno(), waiting[0])))
+        """What was printed up to now: no more than a pipe holds, even if a child goes on printing."""
+        with contextlib.suppress(BlockingIOError):
+            self._take(one, one.output.take(os.read(one.output_end.fileno(), _READ_BYTES)))
 
     def _note(self, one: _Running, status: int, cpu_ns: int) -> None:
         spec = one.spec

@@ -14,7 +14,7 @@ _REDIRECTED = re.compile(r"(\d*(>>?|<)|&>>?)[\w./&-]+")
 _VARIABLE = re.compile(r"\$(\{[A-Za-z_]|[A-Za-z_]|\()|`")
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 _QUOTED = "\0"
-"""Stands for a quoted character."""
+"""In place of a quoted character."""
 
 
 class CommandLine(tuple[str, ...]):
@@ -31,7 +31,7 @@ class CommandLine(tuple[str, ...]):
 
 
 class _Word(NamedTuple):
-    """A word with what stands in quotes blotted out: all of it, and all but what a variable is in."""
+    """A word without its quoted characters; and without those in which no variable is replaced."""
 
     bare: str
     double: str

@@ -200,7 +200,8 @@ def test_a_folder_without_one_of_its_files_is_not_believed(tmp_path: Path, name:
     folder = RunFolder(["evs_retired == 0"]).write(tmp_path)
     (folder / name).unlink()
     verdict = judge(load_record(folder))
-    assert (verdict.status, verdict.reason) == (Status.INCONCLUSIVE, f"machine: its folder lacks {name}")
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.reason.removesuffix(" (and 1 more)") == f"machine: its folder lacks {name}"
 
 
 def test_only_too_many_wrong_bytes_are_a_fail_on_a_late_machine(tmp_path: Path) -> None:

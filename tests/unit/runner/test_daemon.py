@@ -336,6 +336,7 @@ def test_a_daemon_is_told_its_peers_and_the_paths_to_them() -> None:
         "icrc": True,
         "seed": 9,
         "speed": 1,
+        "swift": 1,
         "congestion_control": "nscc",
         "ev_selection": "adaptive",
         "payload_bytes": 4096,

@@ -57,6 +57,7 @@ def test_hosts_keep_their_rate_and_packets_their_size(shape: Shape) -> None:
     assert folded(there) == there
 
 
-def test_a_port_that_no_link_can_have_is_refused() -> None:
+def test_a_port_has_the_rate_of_all_planes_though_no_single_one_may() -> None:
+    assert folded(clos2_shape(4, 2, 2, 2, 250_000_000_000, 0)).port_rate_bps == 10**12
     with pytest.raises(ShapeError, match="port_rate"):
-        folded(clos2_shape(4, 2, 2, 2, 250_000_000_000, 0))
+        clos2_shape(4, 2, 2, 2, 10**12, 0)
