@@ -92,7 +92,7 @@ class Testbed:
                     break
         except TestbedError as error:
             raise error.with_traceback(None) from None
-        if outcome.exit_code is ExitCode.INTERRUPTED:
+        if outcome.stopped:
             raise KeyboardInterrupt
         if outcome.exit_code is not ExitCode.INCONCLUSIVE:
             return FinishedRun(outcome)

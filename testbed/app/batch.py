@@ -106,7 +106,7 @@ def run_cases(
                 known(done)
                 if not outcome.worth_another_try:
                     break
-            if outcome.exit_code is ExitCode.INTERRUPTED:
+            if outcome.stopped:
                 break
     return done
 

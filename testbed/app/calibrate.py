@@ -128,7 +128,7 @@ def run_load(pps: float, text: str) -> tuple[Step, str]:
     with tempfile.TemporaryDirectory(prefix="mrc-testbed-") as out:
         outcome = run_scenario(scenario, Path(out), True, console)
         environment = read_json(outcome.folder / "environment.json") if outcome.folder else None
-    if outcome.exit_code is ExitCode.INTERRUPTED:
+    if outcome.stopped:
         raise KeyboardInterrupt
     return step_of(pps, outcome), str((environment or {}).get("switch_ports", ""))
 

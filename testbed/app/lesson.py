@@ -18,7 +18,7 @@ from mrc_testbed.testbed.app.comparison import compare_folders
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.app.run_view import RunView
 from mrc_testbed.testbed.compare.console import show_comparison
-from mrc_testbed.testbed.errors import ExitCode, RunError, TestbedError, UsageError
+from mrc_testbed.testbed.errors import RunError, TestbedError, UsageError
 from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.lessons.advice import advice_for
 from mrc_testbed.testbed.lessons.evidence import RUN, CellRun, Evidence
@@ -163,7 +163,7 @@ def _run(work: Work, cell: CellScenario, answers: Answers, options: CheckOptions
 
 
 def _folder_of(outcome: RunOutcome) -> Path:
-    if outcome.exit_code is ExitCode.INTERRUPTED:
+    if outcome.stopped:
         raise KeyboardInterrupt
     if outcome.folder is None:
         raise RunError(f"the run has no folder: {outcome.error}")

@@ -75,8 +75,9 @@ def run_scenario(
         say(f"mrc-testbed: standard output: {console.lost}; read {folder}/summary.txt", err=True)
     if audience:
         audience.end(outcome)
-    code = ExitCode.INTERRUPTED if status == ExitCode.INTERRUPTED else outcome.exit_code
-    return replace(outcome, exit_code=code, seconds=time.monotonic() - began)
+    stopped = status == ExitCode.INTERRUPTED
+    code = ExitCode.INTERRUPTED if stopped and outcome.exit_code is not ExitCode.FAIL else outcome.exit_code
+    return replace(outcome, exit_code=code, interrupted=stopped, seconds=time.monotonic() - began)
 
 
 @contextmanager

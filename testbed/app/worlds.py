@@ -9,7 +9,7 @@ from pathlib import Path
 from mrc_testbed.testbed.app.batch import load_cases
 from mrc_testbed.testbed.compare.runs import ComparedRun, load_run, load_runs
 from mrc_testbed.testbed.compare.worlds import Agreement, Twin, agreement, in_world, names_of, twin_of
-from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.planned import recorded_scenario
 from mrc_testbed.testbed.scenario import Scenario
@@ -80,7 +80,7 @@ def completed(pair: Pair, run: RunIt, retries: int) -> Agreement:
 def _conclusive(scenario: Scenario, replays: Path | None, run: RunIt, retries: int) -> ComparedRun:
     for _ in range(1 + retries):
         outcome = run(scenario, replays)
-        if outcome.exit_code is ExitCode.INTERRUPTED:
+        if outcome.stopped:
             raise KeyboardInterrupt
         if not outcome.worth_another_try:
             break

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.frame_balance import frame_gaps
 from mrc_testbed.testbed.checks.programs import cpu_shares
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
+from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure, Party
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.senders import surpluses_of
 from mrc_testbed.testbed.checks.wire_time import wire_times
@@ -77,8 +77,15 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     caveat = caveat or (f"its folder lacks {', '.join(record.missing)}" if record.missing else "")
     virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
+    end = record.interrupt
+    told = Fidelity(
+        *((), None, caveat, record.ended_by_machine, virtual),
+        who=Party(end.who) if end and end.who in set(Party) else Party.MACHINE,
+        next_step=end.fix if end else "",
+        lacks=bool(end and end.fix),
+    )
     if raw is None:
-        return Fidelity((), None, caveat if record.interrupted else NO_FILE, record.ended_by_machine, virtual)
+        return told if end else replace(told, caveat=NO_FILE)
     if virtual:
         figures = [*_times(record), _shaped_rate(raw), _nobody_sent(record), _accounts(record, raw)]
         figures.append(_ahead_of_wire(record))
@@ -98,7 +105,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
         ]
     read = _number(1)
     measured_s, stolen = read(raw.get("measured_s")), read(raw.get("cpu_stolen"))
-    return Fidelity(tuple(figures), measured_s, caveat, virtual=virtual, stolen=stolen)
+    return replace(told, figures=tuple(figures), measured_s=measured_s, late=False, stolen=stolen)
 
 
 def _times(record: RunRecord) -> tuple[FidelityFigure, ...]:

@@ -75,6 +75,8 @@ class HistoryLine:
     error: str = ""
     late: bool = False
     machine: bool = False
+    who: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,12 @@ class RunRecord:
     @property
     def interrupted(self) -> str:
         """Why the run ended early, empty if it did not."""
-        lines = [line for line in self.history if line.op == "interrupt"]
-        return (lines[0].error or "interrupted") if lines else ""
+        return (self.interrupt.error or "interrupted") if self.interrupt else ""
+
+    @property
+    def interrupt(self) -> HistoryLine | None:
+        """The first line that tells of an early end."""
+        return next((line for line in self.history if line.op == "interrupt"), None)
 
     @property
     def ended_by_machine(self) -> bool:
@@ -308,7 +314,7 @@ def _history(path: Path, kinds: Container[str]) -> Iterator[HistoryLine]:
 def _history_line(row: Mapping[str, Any], kinds: Container[str]) -> HistoryLine:
     if row.get("kind") and row["kind"] not in kinds:
         raise KeyError(row["kind"])
-    text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error")}
+    text = {key: str(row.get(key) or "") for key in ("phase", "fault", "kind", "target", "error", "who", "fix")}
     number, links = int(row.get("cycle") or 0), tuple(row.get("links") or ())
     ends = {"sender": str(row.get("from") or ""), "peer": str(row.get("to") or "")}
     return HistoryLine(

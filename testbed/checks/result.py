@@ -106,9 +106,10 @@ class FidelityFigure:
 @dataclass(frozen=True, slots=True)
 class Fidelity:
     """Whether the machine kept time. `caveat`: another reason to distrust all figures, such as an interrupted run, with
-    `who` and `next_step` as of a check. `late`: that it was broken off because the machine was too slow. `virtual`: in
-    virtual time, which no machine has to keep; then only the books and the wire can be wrong. `stolen`: of the CPU time
-    that the machine wanted, the part that other virtual machines had, if it is known."""
+    `who` and `next_step` as of a check. `lacks`: it was broken off for a feature that the machine lacks. `late`: that
+    it was broken off because the machine was too slow. `virtual`: in virtual time, which no machine has to keep; then
+    only the books and the wire can be wrong. `stolen`: of the CPU time that the machine wanted, the part that other
+    virtual machines had, if it is known."""
 
     figures: tuple[FidelityFigure, ...]
     measured_s: float | None = None
@@ -118,6 +119,7 @@ class Fidelity:
     stolen: float | None = None
     who: Party = Party.MACHINE
     next_step: str = ""
+    lacks: bool = False
 
     @property
     def ok(self) -> bool:

@@ -51,9 +51,10 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 pass, measured or died, 1 fail, 3 inconclusive."""
-        codes = dict.fromkeys((Status.PASS, *NOT_JUDGED), ExitCode.PASS) | {Status.FAIL: ExitCode.FAIL}
-        return codes.get(self.status, ExitCode.INCONCLUSIVE)
+        """0 pass, measured or died, 1 fail, 4 inconclusive because the machine lacks something, else 3."""
+        if self.status is Status.INCONCLUSIVE:
+            return ExitCode.MISSING if self.fidelity.lacks else ExitCode.INCONCLUSIVE
+        return ExitCode.FAIL if self.status is Status.FAIL else ExitCode.PASS
 
     @property
     def causes(self) -> tuple[Cause, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +93,13 @@ def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
 
 
 def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:
-    judged = outcome.verdict.as_dict() if outcome.verdict else {"causes": [], "checks": [], "fidelity": None}
+    judged = outcome.verdict.as_dict() if outcome.verdict else {"checks": [], "fidelity": None}
     return {
         **_try_as_dict(outcome),
         "headline": outcome.headline,
         "base_rtt_ns": outcome.base_rtt_ns,
         "warnings": list(outcome.warnings),
-        "causes": judged["causes"],
+        "causes": [asdict(cause) for cause in outcome.causes],
         "checks": judged["checks"],
         "fidelity": judged["fidelity"],
     }

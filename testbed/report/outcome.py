@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrc_testbed.testbed.checks.result import NOT_JUDGED
+from mrc_testbed.testbed.checks.cause import Cause
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, Party
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.scenario import Scenario, Setting, in_brackets
@@ -39,7 +40,8 @@ class RunOutcome:
     """The result of one run.
 
     `verdict` and `folder` are None if it could not begin; `error` then says why. `headline` is the figures of its
-    verdict line; `base_rtt_ns` is None if no path answered in warm-up.
+    verdict line; `base_rtt_ns` is None if no path answered in warm-up. `interrupted`: somebody did, whatever its
+    verdict.
     """
 
     exit_code: ExitCode
@@ -50,6 +52,12 @@ class RunOutcome:
     base_rtt_ns: int | None = None
     warnings: tuple[str, ...] = ()
     error: str = ""
+    interrupted: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Somebody interrupted it, so nothing more begins."""
+        return self.interrupted or self.exit_code is ExitCode.INTERRUPTED
 
     @property
     def worth_another_try(self) -> bool:
@@ -66,7 +74,15 @@ class RunOutcome:
     @property
     def reason(self) -> str:
         """Why it is not a pass, in one line; empty for a pass."""
-        return self.error or (self.verdict.reason if self.verdict else "")
+        return self.verdict.reason if self.verdict else "".join(map(str, self.causes))
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Why it is not a pass, as data; of a run that could not begin, its error."""
+        if self.verdict is not None:
+            return self.verdict.causes
+        who = Party.SCENARIO if self.exit_code is ExitCode.USAGE else Party.MACHINE
+        return (Cause(who, self.error),) if self.error else ()
 
 
 @dataclass(frozen=True, slots=True)

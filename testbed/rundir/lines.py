@@ -33,6 +33,8 @@ HistoryFields = TypedDict(
         "error": str,
         "late": bool | None,
         "machine": bool | None,
+        "who": str,
+        "fix": str,
     },
     total=False,
 )

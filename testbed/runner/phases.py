@@ -12,12 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.checks.result import Party
 from mrc_testbed.testbed.errors import (
     ExitCode,
     MachineLateError,
+    MissingCapability,
     RunError,
+    ScenarioError,
     TestbedError,
     UnwrittenLimitError,
+    UsageError,
     WorkloadError,
     lack_of,
 )
@@ -52,6 +56,7 @@ from mrc_testbed.testbed.runner.uplinks import uplinks_of
 from mrc_testbed.testbed.runner.world import CaptureSet, ExecClients, World
 from mrc_testbed.testbed.scenario import Occurrence, Scenario
 from mrc_testbed.testbed.scenario.model.matrix import NAMED
+from mrc_testbed.testbed.scenario.model.offered import PluginStuck
 from mrc_testbed.testbed.scenario.model.transports import PathRoutes
 from mrc_testbed.testbed.scenario.rules.warnings import scenario_warnings
 from mrc_testbed.testbed.switching.adaptive import adaptive_words
@@ -335,13 +340,16 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         _record(recorder, "interrupt", f"interrupted by {str(stop) or 'SIGINT'}")
         return ExitCode.INTERRUPTED
     except UnwrittenLimitError as error:
-        _record(recorder, "interrupt", str(error))
+        _record(recorder, "interrupt", str(error), {"who": Party.SCENARIO})
         return error.exit_code
     except WorkloadError as error:
         _record(recorder, "workload", str(error))
         return error.exit_code
+    except MissingCapability as lacking:
+        _record(recorder, "interrupt", lacking.what, {"fix": lacking.fix})
+        return lacking.exit_code
     except TestbedError as error:
-        _record(recorder, "interrupt", str(error), _part_of_machine(error))
+        _record(recorder, "interrupt", str(error), _blame(job, error))
         return error.exit_code
     except Exception as error:
         if lack := lack_of(error):
@@ -350,7 +358,7 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         blamed = job.scenario.offered.blame(error)
         if blamed is None:
             raise
-        _record(recorder, "interrupt", f"plugin {blamed[1]}")
+        _record(recorder, "interrupt", f"plugin {blamed[1]}", {"who": Party.PROGRAM})
         return ExitCode.INCONCLUSIVE
     finally:
         progress.close()
@@ -358,8 +366,12 @@ def run_phases(job: RunJob, progress: Progress) -> int:
         note_sizes(job.folder)
 
 
-def _part_of_machine(error: TestbedError) -> HistoryFields:
-    """What the machine did to end a run."""
+def _blame(job: RunJob, error: TestbedError) -> HistoryFields:
+    """Who ended a run, where that is known; else it counts as the machine's."""
+    if isinstance(error, PluginStuck) or job.scenario.offered.blamed_in(str(error)):
+        return {"who": Party.PROGRAM}
+    if isinstance(error, UsageError | ScenarioError):
+        return {"who": Party.SCENARIO}
     if isinstance(error, MachineLateError):
         return {"late": True}
     return {"machine": True} if lack_of(error.__cause__) else {}

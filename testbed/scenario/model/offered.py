@@ -96,5 +96,10 @@ class Offered:
         source = files[found.file]
         return source, f"{source.file.name}:{found.line}: {found.text}"
 
+    def blamed_in(self, reason: str) -> bool:
+        """Whether the reason that a host told for its end names one of them (hosts/plugins.py)."""
+        names = {name for source in self.sources for name in (source.file.name, source.copy_name)}
+        return any(f"plugin {name}:" in reason for name in names)
+
 
 NOTHING = Offered()

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -15,17 +16,29 @@ import pytest
 
 from mrc_testbed.testbed.app.finished import FinishedRun
 from mrc_testbed.testbed.app.judge import judge_folder
+from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.cause import causes_of_checks
 from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
-from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.errors import (
+    ExitCode,
+    FabricError,
+    MissingCapability,
+    RunError,
+    UnwrittenLimitError,
+    UsageError,
+)
 from mrc_testbed.testbed.report.batch import batch_as_dict
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.junit import junit_text
-from mrc_testbed.testbed.report.outcome import Case
+from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.report.runs import listed_run
-from mrc_testbed.testbed.scenario import load_recorded
+from mrc_testbed.testbed.runner.phases import Phases
+from mrc_testbed.testbed.scenario import Scenario, load_recorded, load_scenario_text
+from mrc_testbed.testbed.scenario.model.offered import Offered, PluginSource, PluginStuck
 from tests.unit.checks.test_folder import RunFolder, at
+from tests.unit.outcomes import SCENARIO
+from tests.unit.outcomes import outcome as outcome_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -59,6 +72,13 @@ def without_figures() -> RunFolder:
     return folder
 
 
+def ended(**more: str) -> RunFolder:
+    """By an error that somebody is named for."""
+    folder = RunFolder()
+    folder.history.append({"t_ns": at(5), "op": "interrupt", "type": "fail", "error": "it went wrong", **more})
+    return folder
+
+
 ENDS: list[tuple[Callable[[], RunFolder], ExitCode, Party | None, str, str]] = [
     (RunFolder, ExitCode.PASS, None, "", ""),
     (failing, ExitCode.FAIL, Party.NETWORK, "8", "== 9"),
@@ -66,6 +86,9 @@ ENDS: list[tuple[Callable[[], RunFolder], ExitCode, Party | None, str, str]] = [
     (without_what_is_asked, ExitCode.INCONCLUSIVE, Party.SCENARIO, "", ""),
     (broken_off, ExitCode.INCONCLUSIVE, Party.MACHINE, "", ""),
     (without_figures, ExitCode.INCONCLUSIVE, Party.MACHINE, "", ""),
+    (partial(ended, fix="buy another"), ExitCode.MISSING, Party.MACHINE, "", ""),
+    (partial(ended, who="program"), ExitCode.INCONCLUSIVE, Party.PROGRAM, "", ""),
+    (partial(ended, who="nobody we know"), ExitCode.INCONCLUSIVE, Party.MACHINE, "", ""),
 ]
 
 
@@ -114,7 +137,7 @@ def test_every_medium_says_the_same(
     lacking = [name for name, text in media.items() if words not in " ".join(html.unescape(text).split())]
     assert lacking == []
     assert told["exit_code"] == code
-    assert bool(outcome.verdict.next_step) is (observed == "12 packets")
+    assert bool(outcome.verdict.next_step) is (observed == "12 packets" or code is ExitCode.MISSING)
     assert outcome.verdict.next_step in media["terminal"]
     stored = json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
     assert stored["causes"] == of_json["causes"]
@@ -139,3 +162,56 @@ def test_an_older_run_has_its_words_once() -> None:
     fidelity = {"ok": False, "figures": [figure], "measured_s": 9.0, "caveat": ""}
     old = Verdict.from_dict({"verdict": "inconclusive", "scenario": "small", "checks": [], "fidelity": fidelity})
     assert old.reason == "machine: socket drops: observed 12 packets, expected <= 0 packets"
+
+
+def virtual() -> Scenario:
+    return load_scenario_text(f"{SCENARIO.replace('NAME', 'one')}world: virtual\n")
+
+
+ERRORS = [
+    (MissingCapability("there is no clang", "install it"), ExitCode.MISSING, Party.MACHINE, "install it"),
+    (PluginStuck("plugin mine.py:3: does not return"), ExitCode.INCONCLUSIVE, Party.PROGRAM, ""),
+    (RunError("h0: the endpoint failed: plugin mine.py:3: KeyError: 1"), ExitCode.INCONCLUSIVE, Party.PROGRAM, ""),
+    (RunError("h0: the endpoint failed: plugin other.py:3: KeyError: 1"), ExitCode.INCONCLUSIVE, Party.MACHINE, ""),
+    (UnwrittenLimitError("h0 is not done after 9 s"), ExitCode.INCONCLUSIVE, Party.SCENARIO, ""),
+    (UsageError("no such host"), ExitCode.INCONCLUSIVE, Party.SCENARIO, ""),
+    (FabricError("t0-0", "tc", "refused"), ExitCode.INCONCLUSIVE, Party.MACHINE, ""),
+    (KeyboardInterrupt("SIGTERM"), ExitCode.INTERRUPTED, Party.MACHINE, ""),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "who", "step"), ERRORS, ids=lambda one: type(one).__name__)
+def test_the_exit_status_follows_what_ended_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: ExitCode, who: Party, step: str
+) -> None:
+    def broken(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Phases, "run_all", broken)
+    monkeypatch.setattr("mrc_testbed.testbed.app.run.keep_plugins", lambda *_: None)
+    monkeypatch.setattr(Offered, "sources", (PluginSource("mine.py", Path("mine.py"), b"", "ab" * 32),))
+    outcome = run_scenario(virtual(), tmp_path, True, PatientConsole(file=io.StringIO()))
+    assert outcome.verdict is not None
+    assert (outcome.exit_code, outcome.stopped) == (code, code is ExitCode.INTERRUPTED)
+    assert (outcome.causes[0].who, outcome.causes[0].next_step) == (who, step)
+
+
+def test_data_that_arrived_wrong_fail_an_interrupted_run_and_still_nothing_more_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Phases, "run_all", interrupted)
+    monkeypatch.setattr("mrc_testbed.testbed.app.judge.judge_folder", lambda *_: outcome_of(Status.FAIL))
+    outcome = run_scenario(virtual(), tmp_path, True, PatientConsole(file=io.StringIO()))
+    assert (outcome.exit_code, outcome.word, outcome.stopped) == (ExitCode.FAIL, "fail", True)
+
+
+def test_a_run_that_could_not_begin_has_its_error_as_its_cause() -> None:
+    outcome = RunOutcome(ExitCode.MISSING, 0.1, error="no tc")
+    case = Case(Path("a.yaml"), virtual(), 1, 1, (outcome,))
+    (told,) = batch_as_dict([case])["runs"]
+    assert told["reason"] == "machine: no tc"
+    assert [(cause["who"], cause["what"]) for cause in told["causes"]] == [("machine", "no tc")]
+    assert RunOutcome(ExitCode.USAGE, 0.1, error="no such key").causes[0].who is Party.SCENARIO
