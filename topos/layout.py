@@ -112,14 +112,14 @@ def titles(family: Family) -> list[str]:
 def tier_counts(family: Family) -> list[str]:
     """`4 T0`, `2 T1`, or `4 rail switches`, by tier."""
     named = zip(_counts(family), titles(family), strict=True)
-    return [f"{count} {name}" if _TIER.fullmatch(name) else plural(count, name) for count, name in named]
+    return [f"{count} {name}" if _TIER.fullmatch(name) else plural(count, name) for count, name in named if count]
 
 
 def switches_text(family: Family) -> str:
     """`2 T0 and 4 T1 switches`, `4 rail switches and 2 spines`."""
-    ends = " switches" if _TIER.fullmatch(titles(family)[-1]) else ""
     *first, last = tier_counts(family)
-    return f"{', '.join(first)} and {last}{ends}"
+    ends = " switches" if _TIER.fullmatch(last.split()[-1]) else ""
+    return f"{' and '.join(filter(None, (', '.join(first), last)))}{ends}"
 
 
 def way_word(family: Family) -> str:

@@ -77,7 +77,7 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     caveat = caveat or (f"its folder lacks {', '.join(record.missing)}" if record.missing else "")
     virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
-    end = record.interrupt
+    end = next((line for line in record.history if line.op == "interrupt"), None)
     told = Fidelity(
         *((), None, caveat, record.ended_by_machine, virtual),
         who=Party(end.who) if end and end.who in set(Party) else Party.MACHINE,

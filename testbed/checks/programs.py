@@ -52,14 +52,15 @@ def ends_of(record: RunRecord, hosts: Sequence[str]) -> Iterator[ProgramEnd]:
 
 
 def cpu_shares(record: RunRecord) -> dict[str, float]:
-    """What the program of each host took of the CPU time that the machine had while programs ran; empty where that is
-    not known."""
+    """What the program of each host took of the CPU time that the machine had while programs ran, all together at most
+    all of it: they may have taken some before they began. Empty where that is not known."""
     cpus = record.environment.get("cpus")
     spans = [(one.begin_ns, one.end_ns) for one in record.programs]
     whole_ns = max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else 0
     if not isinstance(cpus, int) or cpus < 1 or whole_ns < 1:
         return {}
-    return {one.host: one.cpu_ns / (whole_ns * cpus) for one in record.programs}
+    had_ns = max(whole_ns * cpus, sum(one.cpu_ns for one in record.programs))
+    return {one.host: one.cpu_ns / had_ns for one in record.programs}
 
 
 def printed_values(record: RunRecord, window: Window, metric: str, stat: str | None = None) -> Sequence[float]:

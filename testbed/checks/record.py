@@ -209,12 +209,8 @@ class RunRecord:
     @property
     def interrupted(self) -> str:
         """Why the run ended early, empty if it did not."""
-        return (self.interrupt.error or "interrupted") if self.interrupt else ""
-
-    @property
-    def interrupt(self) -> HistoryLine | None:
-        """The first line that tells of an early end."""
-        return next((line for line in self.history if line.op == "interrupt"), None)
+        lines = [line for line in self.history if line.op == "interrupt"]
+        return (lines[0].error or "interrupted") if lines else ""
 
     @property
     def ended_by_machine(self) -> bool:

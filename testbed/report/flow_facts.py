@@ -87,9 +87,9 @@ def _rates(record: RunRecord, window: Window) -> str:
     try:
         rates = flow_goodputs(record, window)
     except NoData as lacking:
-        goodput = f"goodput unknown: {lacking}"
+        goodput = f"goodput of each unknown: {lacking}"
     else:
-        goodput = f"goodput {_from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])}"
+        goodput = f"goodput of each {_from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])}"
     try:
         return f"{goodput}, {_message_times(record, window)}"
     except NoData:

@@ -65,7 +65,7 @@ def test_an_inconclusive_run_is_shown_as_such_and_why() -> None:
 
 
 def test_a_row_without_a_run_observed_nothing() -> None:
-    assert row_of(CASES[3])[2:5] == ((), "machine lacks something", "no port program")
+    assert row_of(CASES[3])[2:5] == ((), "machine lacks something", "machine: no port program")
     assert row_of(CASES[4])[2:] == ((), "not run", "", None, "", ("<= 2s", "== 0"))
 
 

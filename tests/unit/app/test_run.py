@@ -109,7 +109,7 @@ def test_who_watches_is_told_of_a_run_without_a_verdict(
     watcher = Watcher()
     with pytest.raises(RunError):
         run.run_scenario(scenario, tmp_path, quiet=True, audience=watcher)
-    assert [one.reason for one in watcher.ended] == ["cannot write verdict.json: No space left on device"]
+    assert [one.reason for one in watcher.ended] == ["machine: cannot write verdict.json: No space left on device"]
 
 
 def test_an_interrupted_run_is_judged_and_ends_in_130(

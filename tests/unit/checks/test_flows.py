@@ -257,7 +257,7 @@ def test_the_summary_speaks_of_flows(folder: FlowFolder, tmp_path: Path) -> None
     verdict = folder.judge(tmp_path)
     text = summary_text(verdict, load_record(tmp_path))
     assert "PASS  incast  3 flows, clean fair share 1\n" in text
-    assert "clean goodput 24.2 Mb/s to 48.3 Mb/s, message median 50 ms, P100 50 ms; during faults" in " ".join(
+    assert "clean goodput of each 24.2 Mb/s to 48.3 Mb/s, message median 50 ms, P100 50 ms; during faults" in " ".join(
         text.split()
     )
     assert "step" not in text

@@ -73,7 +73,7 @@ def test_a_line_tells_how_flows_fell(tmp_path: Path) -> None:
     assert words == "4 QPs on 2 of 4 uplinks; most on one: 3 (h0>h2, 2 x h1>h3 on p0-t0-0:p0-t1-1)"
     apart = [row("h0", "h2", 1), row("h0", "h2", 0), row("h2", "h0", 1)]
     assert hashed(tmp_path / "apart", uplinks=apart) == "3 QPs on 3 of 4 uplinks; none shares one"
-    assert hashed(tmp_path / "inside", uplinks=[inside]) == "no QP leaves its T0 group"
+    assert hashed(tmp_path / "inside", uplinks=[inside]) == "no QP leaves its T0"
     assert "repath" in hashed(tmp_path / "unknown", uplinks_unknown="ecmp.repath is on")
 
 

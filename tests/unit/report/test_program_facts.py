@@ -33,6 +33,7 @@ def record(*cpu_s: float, failed: str = "") -> Any:
     [
         ((1, 2), ""),
         ((12, 4), "programs took 80% of the machine's CPU time, python3 of h0 the most (60%)"),
+        ((30, 10), "programs took 100% of the machine's CPU time, python3 of h0 the most (75%)"),
         ((), ""),
     ],
 )

@@ -59,9 +59,20 @@ def test_what_joins_two_tiers() -> None:
     assert (only.cables, only.whole, only.in_pods, only.shares) == (6, True, False, (0.5, 1))
 
 
+class OfRouters(Clos2):
+    """Of one tier, with a name of its own."""
+
+    titles = ("router",)
+
+    @property
+    def tiers(self) -> tuple[int, ...]:
+        return (2,)
+
+
 def test_switches_are_called_what_the_family_calls_them() -> None:
     assert switches_text(THREE) == "4 T0, 4 T1 and 4 T2 switches"
     assert switches_text(RAIL) == "4 rail switches and 2 spines"
+    assert switches_text(OfRouters(1, 2, 2)) == "2 routers"
 
 
 def test_the_drawing_of_three_tiers() -> None:
