@@ -19,7 +19,8 @@ from mrc_testbed.testbed.scenario.model.transports import WorldKind
 ROOT = Path(__file__).parents[2]
 SCENARIOS = Path(__file__).parent / "scenarios"
 NAMES = tuple(sorted(file.stem for file in SCENARIOS.glob("*.yaml")))
-_KEPT = ROOT / ".venv" / "oracles"
+_KEPT = ROOT / ".venv" / f"oracles-{os.geteuid()}"
+"""Of each user: what root has made here, others could not replace."""
 _JUDGES = ("checks", "expect", "mapper", "compare", "report", "pages", "web", "live", "commands", "sweep", "bench")
 """Rooms that make nothing of what the oracles read, but for the mapper, where a scenario has one."""
 
