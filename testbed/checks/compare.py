@@ -135,7 +135,7 @@ def _result(record: RunRecord, wanted: Expectation, found: Finding, line: int | 
         found.observed / scale.factor if known else None,
         f"{wanted.op} {number(found.limit / scale.factor)}",
         scale.unit,
-        _why(wanted, found),
+        _why(wanted, found, scale.factor),
         None if found.limit == 0 or wanted.op in ("==", "!=") or not known else _room(wanted.op, found),
         line,
         wanted.metric.hard and too_much,
@@ -145,11 +145,12 @@ def _result(record: RunRecord, wanted: Expectation, found: Finding, line: int | 
     )
 
 
-def _why(wanted: Expectation, found: Finding) -> str:
+def _why(wanted: Expectation, found: Finding, one: float) -> str:
+    """The size of a bound that is no fixed one; `one`: that of its unit, in base units."""
     if isinstance(wanted.bound, OfClean):
         base = found.limit / wanted.bound.factor if wanted.bound.factor else 0.0
         stat = f".{wanted.bound.stat}" if wanted.bound.stat else ""
         return f"clean{stat} is {amount(wanted.metric.dimension, base)}"
     if wanted.bound.unit in (RTT, LINE):
-        return f"observed {amount(wanted.metric.dimension, found.observed)}"
+        return f"1 {wanted.bound.unit} is {amount(wanted.metric.dimension, one)}"
     return ""

@@ -164,14 +164,14 @@ def wait_line(record: RunRecord, job: NamedJob) -> str:
 
 
 def step_line(record: RunRecord, job: NamedJob) -> str:
-    """Clean step times of a job beside those in faults; where no step is clean, as in a run of one step, those of
-    all."""
+    """Clean step times of a job beside those in faults; without faults, or where no step is clean, those of all, as in
+    the verdict line."""
     found = {span: _spread(record, Window(span, scope=scope_of(job.name))) for span in _SPANS}
-    if not found[Span.RUN]:
-        return "no finished step"
+    if not found[Span.RUN] or not record.occurrences:
+        return found[Span.RUN] or "no finished step"
     clean = found[Span.CLEAN] or f"no clean step; of all {found[Span.RUN]}"
     during = f"during faults {found[Span.FAULTS] or 'no step'}"
-    return f"{'clean ' if found[Span.CLEAN] else ''}{clean}; {during}" if record.occurrences else clean
+    return f"{'clean ' if found[Span.CLEAN] else ''}{clean}; {during}"
 
 
 _SPANS = (Span.RUN, Span.CLEAN, Span.FAULTS)

@@ -35,6 +35,8 @@ may a step beside one: ports are full of trimmed packets, which go first, and da
 step over RoCE: its timeout is shorter than the time for which a queue holds a packet, and all is sent again and again
 (seed 121444)."""
 _CRASHED = "the check itself failed"
+_TIME = r"([\d.]+ (?:us|ms|s))\b"
+_HEAD = re.compile(rf"(?:(\d+) of )?(\d+) steps?, P100 {_TIME}(?:, clean median {_TIME})?")
 
 
 def wrong_with(scenario: Scenario, out: Path) -> list[str]:
@@ -43,7 +45,9 @@ def wrong_with(scenario: Scenario, out: Path) -> list[str]:
     outcome = run_scenario(scenario, out, False, PatientConsole(file=told, width=200))
     assert outcome.folder is not None
     record, verdict = load_record(outcome.folder), read_verdict(outcome.folder)
-    found = [*_words(told.getvalue()), *_verdict(verdict), *_run(record, verdict)]
+    found = [*_words(told.getvalue()), *summary_off(told.getvalue()), *_verdict(verdict), *_run(record, verdict)]
+    if outcome.exit_code is not verdict.exit_code or outcome.reason != verdict.reason:
+        found.append(f"it ends with {outcome.exit_code}, and its verdict is {verdict.exit_code}: {verdict.reason}")
     if scenario.world is WorldKind.VIRTUAL:
         found += _replay(outcome.folder, out)
     return found
@@ -53,6 +57,31 @@ def _words(told: str) -> Iterator[str]:
     for sign in ("Traceback", "could not be made"):
         if sign in told:
             yield f"it says: {next(line for line in told.splitlines() if sign in line)}"
+
+
+def summary_off(told: str) -> Iterator[str]:
+    """Where the row of step times and the verdict line of a summary disagree: in how many steps there were, in the
+    longest, in the clean median. Of runs with one job of steps."""
+    words = " ".join(["", *told.split()])
+    heads, rows = _HEAD.findall(words), re.findall(r" step time (?!of )(.*?) waiting ", words)
+    if len(heads) != 1 or len(rows) != 1:
+        return
+    (done, steps, longest, clean), (row,) = heads[0], rows
+    if "of all " in row:
+        row = row.partition("of all ")[2].partition("; during faults")[0]
+    counts, longests = map(int, re.findall(r"\((\d+) steps?\)", row)), re.findall(rf"P100 {_TIME}", row)
+    faults, median = "during faults" in row, re.match(rf"clean median {_TIME}", row)
+    if (count := sum(counts)) > int(done or steps) or (count != int(done or steps) and not faults):
+        yield f"{done or steps} steps in the verdict line, {count} in the row: {row}"
+    if any(_ns(one) > _ns(longest) for one in longests) or (longest not in longests and not faults):
+        yield f"P100 {longest} in the verdict line, and in the row: {row}"
+    if median and median[1] != clean:
+        yield f"clean median {clean} in the verdict line, and in the row: {row}"
+
+
+def _ns(time: str) -> float:
+    value, unit = time.split()
+    return float(value) * {"us": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
 def _verdict(verdict: Verdict) -> Iterator[str]:
