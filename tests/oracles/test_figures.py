@@ -74,18 +74,15 @@ def wanted(found: Found, metric: str) -> dict[str, float]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("metric", FIGURES)
 def test_each_metric_is_what_the_raw_files_say(name: str, metric: str) -> None:
-    raw, record, seen = raw_of(name), record_of(name), 0
+    raw, record = raw_of(name), record_of(name)
     for window in raw.windows():
         for scope in scopes(raw):
             for stat, value in wanted(FIGURES[metric](raw, window, scope), metric).items():
                 text = " ".join(f"{metric}{stat} {f'of {scope}' if scope else ''} {window.words}".split())
                 told = said(record, text)
                 if told is not None:
-                    seen += 1
                     assert not isinstance(told, str), f"{text}: {told}; {value}"
                     assert isclose(told, value, rel_tol=1e-9, abs_tol=1e-9), text
-    if not seen:
-        pytest.skip("this run has no such figure")
 
 
 OPERATORS = {
@@ -116,7 +113,7 @@ def bounds(metric: str, values: Sequence[float]) -> Iterator[tuple[str, float]]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("metric", FIGURES)
 def test_an_expectation_holds_if_the_raw_files_say_so(name: str, metric: str) -> None:
-    raw, record, seen = raw_of(name), record_of(name), 0
+    raw, record = raw_of(name), record_of(name)
     stat = ".p100" if "p100" in METRICS[metric].stats else ".max" if METRICS[metric].stats else ""
     for window in raw.windows():
         for scope, members in {"": [""], "of h1": ["h1"], "of each host": raw.hosts}.items():
@@ -126,10 +123,7 @@ def test_an_expectation_holds_if_the_raw_files_say_so(name: str, metric: str) ->
                 whole = " ".join(f"{metric}{stat} {scope} {op} {text} {window.words}".split())
                 told = judged(record, whole) if len(values) == len(members) else None
                 if told is not None:
-                    seen += 1
                     assert told == ("pass" if all(OPERATORS[op](value, bound) for value in values) else "fail"), whole
-    if not seen:
-        pytest.skip("this run has no such figure")
 
 
 def test_each_metric_of_the_oracles_is_in_some_run() -> None:
