@@ -26,7 +26,7 @@ def compare(
     runs in virtual time with the same seed, settings and plugins differ.
     """
     from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
-    from mrc_testbed.testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.compare.table import show_comparison
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.rundir.results import run_folder
 

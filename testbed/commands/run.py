@@ -238,7 +238,7 @@ def _sum_up(done: Sequence[Case], out: Path, console: PatientConsole, quiet: boo
 def _compare(cells: Sequence[Case], out: Path, console: PatientConsole, quiet: bool) -> None:
     """An error here is reported, and does not change the result of the runs."""
     from mrc_testbed.testbed.app.comparison import PAGE_FILE, compare_folders
-    from mrc_testbed.testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.compare.table import show_comparison
 
     done = [(case.outcome.folder, case.settings) for case in cells if case.outcome and case.outcome.folder]
     if len(done) < 2:

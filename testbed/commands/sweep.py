@@ -282,7 +282,7 @@ def _carry_out(
 def _compare(found: Gathered, file: str, console: PatientConsole, quiet: bool) -> None:
     """An error here is reported, and does not change the result of the runs."""
     from mrc_testbed.testbed.app.comparison import PAGE_FILE
-    from mrc_testbed.testbed.compare.console import show_comparison
+    from mrc_testbed.testbed.compare.table import show_comparison
     from mrc_testbed.testbed.sweep.gather import compare_cells
 
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.compare.bounds import BoundRow, BoundsOf, Room
-from mrc_testbed.testbed.compare.table import WIDTH
+from mrc_testbed.testbed.compare.table import WIDTH, plain_table
 from mrc_testbed.testbed.compare.words import NOTHING
 
 if TYPE_CHECKING:
@@ -43,11 +43,9 @@ def totals(found: Sequence[BoundsOf]) -> str:
 
 
 def _table(one: BoundsOf, chance: float) -> Table:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("expectation", ratio=1, overflow="fold")
     for heading in ("observed", "deviations\nto the bound", f"once in {number(1 / chance)}\nruns beyond"):
         table.add_column(heading, justify="right", no_wrap=True)

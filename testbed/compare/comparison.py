@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.copies import unlike_copies
 from mrc_testbed.testbed.compare.figures import LESS, MORE, ComparedFigure, figures_among
-from mrc_testbed.testbed.compare.groups import Axis, Grouping, grouped
+from mrc_testbed.testbed.compare.groups import Axis, RunGroup, grouped
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.statistics import (
     Estimate,
@@ -135,7 +135,12 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     """The comparison of at least two runs."""
     grouping = grouped(runs)
     alike = len(grouping.groups) == 1
-    columns = _single(runs, with_inconclusive) if alike else _columns(grouping, with_inconclusive)
+    columns = tuple(
+        ComparisonColumn(
+            one.label, one.runs, tuple(run for run in one.runs if run.believed or with_inconclusive), one.place
+        )
+        for one in (_single(runs) if alike else grouping.groups)
+    )
     base = 0 if alike else grouping.base
     keys = [key for run in runs for key in run.figures.values]
     rows = [row for figure in figures_among(keys) if (row := _row(figure, columns, base))]
@@ -147,22 +152,11 @@ def compare(runs: Sequence[ComparedRun], with_inconclusive: bool = False) -> Com
     return Comparison(columns, shown, tuple(zero), *shape, with_inconclusive, unlike)
 
 
-def _single(runs: Sequence[ComparedRun], everything: bool) -> tuple[ComparisonColumn, ...]:
+def _single(runs: Sequence[ComparedRun]) -> Iterator[RunGroup]:
+    """Each repeat as a group."""
     seeds = len({run.seed for run in runs}) > 1
-    labels = [f"run {number}" + (f", seed {run.seed}" if seeds else "") for number, run in enumerate(runs, 1)]
-    return tuple(
-        ComparisonColumn(label, (run,), (run,) if run.believed or everything else ())
-        for label, run in zip(labels, runs, strict=True)
-    )
-
-
-def _columns(grouping: Grouping, everything: bool) -> tuple[ComparisonColumn, ...]:
-    return tuple(
-        ComparisonColumn(
-            group.label, group.runs, tuple(run for run in group.runs if run.believed or everything), group.place
-        )
-        for group in grouping.groups
-    )
+    for number, run in enumerate(runs, 1):
+        yield RunGroup(f"run {number}" + (f", seed {run.seed}" if seeds else ""), (run,))
 
 
 def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int) -> ComparisonRow | None:

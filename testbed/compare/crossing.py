@@ -6,18 +6,19 @@ that no transport pays here for being slow when nothing breaks. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from math import inf
+from statistics import fmean, median
 
-from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
+from mrc_testbed.testbed.checks.steps import job_steps
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
+from mrc_testbed.testbed.compare.figures import asked
 from mrc_testbed.testbed.compare.transports import StoodStill, has_records, stood_still
 from mrc_testbed.testbed.compare.words import TIMES
-from mrc_testbed.testbed.expect import parse_figure
-from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario.model.matrix import CASE, VARIANT
 
 CLEAR = 0.02
@@ -91,32 +92,38 @@ def _felt(column: ComparisonColumn) -> _Felt:
     runs = column.counted
     dead = [run for run in runs if run.record.death or not run.record.workload_done]
     died = [run.figures.values["died_at"] for run in dead if "died_at" in run.figures.values]
-    steps = _known(_asked(run.record, "step_time.p100") for run in runs)
-    times = _known(_over_before(run.record, "step_time.p100", "step_time.median") for run in runs)
-    kept = _known(_over_before(run.record, "goodput", "goodput") for run in runs)
+    steps = [max(some) for run in runs if (some := _steps_ns(run.record))]
+    times = [max(_steps_ns(run.record)) / median(usual) for run in runs if (usual := _steps_ns(run.record, True))]
+    kept = [share for run in runs if (share := _kept(run.record)) is not None]
     when = amount(Dimension.TIME, died[0]) if died and len(runs) == 1 else ""
     mean = fmean(kept) if kept else None
     most = (max(steps, default=None), max(times, default=None))
     return _Felt(*most, mean, stood_still(column), len(dead), len(runs), when)
 
 
-def _known(found: Iterable[float | None]) -> list[float]:
-    return [value for value in found if value is not None]
+def _steps_ns(record: RunRecord, before: bool = False) -> list[int]:
+    """Durations of steps, of all or of those before anything happened. The first step of a job without warm-up is its
+    start-up, and counts only where there is no other."""
+    if asked("step_time.p100", record).value is None:
+        return []
+    found = [step for step in job_steps(record) if step.index] or job_steps(record)
+    until_ns = (record.start_ns or 0) + _calm_ns(record) if before else inf
+    return [step.duration_ns for step in found if step.end_ns <= until_ns]
 
 
-def _asked(record: RunRecord, text: str) -> float | None:
-    figure = parse_figure(text)
-    return evaluate_figure(record, figure, BASE_UNITS[figure.metric.dimension]).value
+def _kept(record: RunRecord) -> float | None:
+    """Goodput of the whole run over that before anything happened."""
+    calm_ns = _calm_ns(record)
+    window = "" if calm_ns == inf else f" from 0s to {calm_ns}ns"
+    value, base = asked("goodput", record).value, asked(f"goodput{window}", record).value
+    return value / base if value is not None and base else None
 
 
-def _over_before(record: RunRecord, text: str, before: str) -> float | None:
-    """A figure of the whole run over one of the time before anything happened; of a run in which nothing does, over
-    the same of all of it."""
+def _calm_ns(record: RunRecord) -> float:
+    """When a fault or a flow beside the job begins; infinite where nothing does."""
     begins = [one.begin_ns for one in record.scenario.occurrences]
     begins += [item.flows.start_ns for item in record.scenario.workload if item.flows and item.flows.start_ns]
-    window = f" from 0s to {min(begins)}ns" if begins else ""
-    value, base = _asked(record, text), _asked(record, before + window)
-    return value / base if value is not None and base else None
+    return min(begins, default=inf)
 
 
 @dataclass(frozen=True, slots=True)

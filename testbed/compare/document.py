@@ -47,20 +47,13 @@ def _variants(comparison: Comparison) -> dict[str, Any]:
     rows = [{**asdict(row), "stall": _stall(row.stall)} for row in variant_rows(comparison)]
     faults = [
         {
-            "name": fault.name,
-            "what": fault.what,
-            "lasted_ns": fault.lasted_ns,
-            "shortest_ns": fault.shortest_ns,
+            **{key: getattr(fault, key) for key in ("name", "what", "lasted_ns", "shortest_ns")},
             "stalls": [{"label": label, **_stall(stall)} for label, stall in fault.groups],
         }
         for fault in fault_outages(comparison)
     ]
-    return {
-        "heads": list(heads(comparison)),
-        "rows": rows,
-        "faults": faults,
-        "trust": [b.text for b in trust(comparison)],
-    }
+    trusted = [bias.text for bias in trust(comparison)]
+    return {"heads": list(heads(comparison)), "rows": rows, "faults": faults, "trust": trusted}
 
 
 def _stall(stall: StoodStill) -> dict[str, Any]:
@@ -117,13 +110,7 @@ def _row(row: ComparisonRow) -> dict[str, Any]:
 
 def _figure(figure: ComparedFigure) -> dict[str, Any]:
     unit = "rtt" if figure.in_rtt else _UNITS[figure.dimension.name]
-    return {
-        "key": figure.key,
-        "title": figure.title,
-        "unit": unit,
-        "better": figure.better,
-        "main": figure.main,
-    }
+    return {"key": figure.key, "title": figure.title, "unit": unit, "better": figure.better, "main": figure.main}
 
 
 _UNITS = {"TIME": "ns", "RATE": "B/s", "BYTES": "B", "COUNT": ""}

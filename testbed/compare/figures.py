@@ -173,17 +173,17 @@ def _known(figure: ComparedFigure, record: RunRecord) -> bool:
 
 
 def _observed(figure: ComparedFigure, record: RunRecord) -> Observed:
-    found = _asked(figure.text, record, RTT if figure.in_rtt else None)
+    found = asked(figure.text, record, RTT if figure.in_rtt else None)
     if found.value is None or not figure.over:
         return found
-    base = _asked(figure.over, record)
+    base = asked(figure.over, record)
     if not base.value:
         return Observed(None, why=base.why or f"{figure.over} is 0")
     return Observed(found.value / base.value)
 
 
-def _asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
-    """In base units unless another unit is given."""
+def asked(text: str, record: RunRecord, unit: str | None = None) -> Observed:
+    """A figure of a run, in base units unless another unit is given."""
     figure = _figure(text)
     found = evaluate_figure(record, figure, unit or BASE_UNITS[figure.metric.dimension])
     if found.value is not None and not isfinite(found.value):

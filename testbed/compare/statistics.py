@@ -12,7 +12,7 @@ Student's paired test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import cos, exp, gamma, log, pi, sqrt, tan
@@ -45,6 +45,11 @@ class Estimate:
         """The interval is known and excludes `nothing` (1 for a ratio, 0 for a difference)."""
         return self.low is not None and self.high is not None and not self.low <= nothing <= self.high
 
+    def mapped(self, rising: Callable[[float], float]) -> Estimate:
+        """The same on another scale, as of logarithms their numbers."""
+        low, high = (None if end is None else rising(end) for end in (self.low, self.high))
+        return Estimate(rising(self.value), low, high, self.why)
+
 
 def geometric_mean(values: Sequence[float]) -> float:
     """The geometric mean; all values must be positive."""
@@ -53,10 +58,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 def ratio(of: Sequence[float], base: Sequence[float]) -> Estimate:
     """Of the geometric means of two groups of positive numbers."""
-    logs = difference([log(value) for value in of], [log(value) for value in base])
-    if logs.low is None or logs.high is None:
-        return Estimate(exp(logs.value), why=logs.why)
-    return Estimate(exp(logs.value), exp(logs.low), exp(logs.high))
+    return difference([log(value) for value in of], [log(value) for value in base]).mapped(exp)
 
 
 def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
@@ -75,14 +77,8 @@ def difference(of: Sequence[float], base: Sequence[float]) -> Estimate:
 
 
 def mean_estimate(values: Sequence[float]) -> Estimate:
-    """The mean of a group that is not empty, with Student's interval."""
-    value = fmean(values)
-    if len(values) < 2:
-        return Estimate(value, why=ALONE)
-    if not variance(values):
-        return Estimate(value, why=ALIKE)
-    reach = t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
-    return Estimate(value, value - reach, value + reach)
+    """The mean of a group that is not empty, with Student's interval: of pairs whose other part is 0."""
+    return blocked_difference({at: (one,) for at, one in enumerate(values)}, {at: (0.0,) for at in range(len(values))})
 
 
 Blocks = Mapping[Any, Sequence[float]]
@@ -102,10 +98,8 @@ def paired(of: Blocks, base: Blocks) -> bool:
 
 def blocked_ratio(of: Blocks, base: Blocks) -> Estimate:
     """As `ratio`, of groups that share a block."""
-    logs = blocked_difference(_logs(of), _logs(base))
-    if logs.low is None or logs.high is None:
-        return Estimate(exp(logs.value), why=logs.why)
-    return Estimate(exp(logs.value), exp(logs.low), exp(logs.high))
+    of, base = ({at: [log(value) for value in some] for at, some in blocks.items()} for blocks in (of, base))
+    return blocked_difference(of, base).mapped(exp)
 
 
 def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
@@ -124,10 +118,6 @@ def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
         return Estimate(value, why=ALIKE)
     reach = t_quantile(freedom) * sqrt((within + between) / freedom / sum(weights))
     return Estimate(value, value - reach, value + reach)
-
-
-def _logs(blocks: Blocks) -> Blocks:
-    return {block: [log(value) for value in values] for block, values in blocks.items()}
 
 
 @cache

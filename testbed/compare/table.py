@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
 from mrc_testbed.testbed.compare.crossing import CrossTable, crossed, win_words
-from mrc_testbed.testbed.compare.spread import spreads
-from mrc_testbed.testbed.compare.spread_table import ABOUT, spread_table
+from mrc_testbed.testbed.compare.sequence import SequenceDiff
+from mrc_testbed.testbed.compare.sequence_words import sequence_lines
+from mrc_testbed.testbed.compare.spread import ABOUT, FigureSpread, apart_words, spreads
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
 from mrc_testbed.testbed.report.trust import short_lines
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -32,6 +33,18 @@ LAST_HEAD = 7
 """Column of the table of variants that holds words, behind those of figures."""
 _USUAL = (Status.PASS, Status.MEASURED, Status.DIED)
 _STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"}
+
+
+def show_comparison(comparison: Comparison, sequences: SequenceDiff | None, console: Console) -> None:
+    """The difference of the sequences, if any, then the tables, at least as wide as they need."""
+    from rich.text import Text
+
+    console.width = max(console.width, WIDTH)
+    if sequences:
+        for line in sequence_lines(sequences):
+            console.print(Text(f"- {line}", style="bold red" if line.startswith("NOT") else "none"))
+        console.print()
+    console.print(render_comparison(comparison))
 
 
 def render_comparison(comparison: Comparison) -> RenderableType:
@@ -51,7 +64,7 @@ def render_comparison(comparison: Comparison) -> RenderableType:
         parts += [Text(line, style="dim") for line in short_lines(trust(comparison))]
     parts += ["", *(() if crossing else _tables(comparison))]
     if (apart_by_seed := spreads(comparison)) and not crossing:
-        parts += [spread_table(apart_by_seed), Text(ABOUT, style="dim"), ""]
+        parts += [_spreads(apart_by_seed), Text(ABOUT, style="dim"), ""]
     parts += [Text(zero)] if (zero := zero_words(comparison)) else []
     parts += [caveat(comparison)]
     parts += [Text(f"- {line}") for line in findings(comparison)]
@@ -77,7 +90,7 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     for one in tables:
-        table = _table()
+        table = plain_table()
         for number, heading in enumerate(("", *one.cases)):
             table.add_column(_heading(heading), justify="right" if number else "left", no_wrap=True)
         for variant, cells in one.rows:
@@ -88,18 +101,21 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
     yield Text(win_words(tables[0]), style="dim")
 
 
-def _table() -> Table:
+def plain_table(title: str = "") -> Table:
+    """A table of few lines, which all comparisons share."""
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table.title, table.title_justify, table.title_style = title or None, "left", "bold"
+    return table
 
 
 def _runs(comparison: Comparison, all_of_them: bool) -> Table:
     """Each run, or only those that did not do what they should, where cells say the rest."""
     from rich.text import Text
 
-    table = _table()
+    table = plain_table()
     for heading in ("group", "seed", "verdict", "folder", "why"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "folder")
     for column in comparison.columns:
@@ -122,7 +138,7 @@ def _variants(comparison: Comparison) -> Table:
     """A row a group: what a job feels of faults, whatever its transport."""
     from rich.text import Text
 
-    table = _table()
+    table = plain_table()
     for number, heading in enumerate(heads(comparison)):
         table.add_column(heading, justify="right" if 0 < number < LAST_HEAD else "left", overflow="fold")
     for row in variant_rows(comparison):
@@ -133,7 +149,7 @@ def _variants(comparison: Comparison) -> Table:
 
 
 def _side_by_side(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
-    table = _table()
+    table = plain_table()
     table.add_column("", min_width=16, overflow="fold")
     for number, column in enumerate(comparison.columns):
         base = "\n(base)" if number == comparison.base else ""
@@ -145,7 +161,7 @@ def _side_by_side(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Tabl
 
 def _down(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
     """A row per group, with a column per axis."""
-    table = _table()
+    table = plain_table()
     headings = [axis.short for axis in comparison.axes] or ["group"]
     for heading in headings:
         table.add_column(_heading(heading), overflow="fold")
@@ -161,13 +177,25 @@ def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
     """One figure: the first axis downwards, the second across."""
     down, across = comparison.axes
     cells = {column.place: row.cells[number] for number, column in enumerate(comparison.columns)}
-    table = _table()
-    table.title, table.title_justify, table.title_style = row.figure.title, "left", "bold"
+    table = plain_table(row.figure.title)
     table.add_column(_heading(down.short))
     for value in across.values:
         table.add_column(_heading(f"{across.short}={value}"), justify="right", overflow="fold")
     for value in down.values:
         table.add_row(value, *(_cell(row, cells[value, other]) for other in across.values))
+    return table
+
+
+def _spreads(found: Sequence[FigureSpread]) -> Table:
+    """A row a group, below its figure."""
+    table = plain_table("spread between seeds")
+    for number, head in enumerate(("", "", "seeds", "least", "median", "most", "apart")):
+        table.add_column(_heading(head), justify="right" if number > 1 else "left", overflow="fold", no_wrap=number > 1)
+    for one in found:
+        for number, group in enumerate(one.groups):
+            shown = (one.figure.shown(value) for value in (group.values[0], group.median, group.values[-1]))
+            title = "" if number else one.figure.title
+            table.add_row(title, group.label, str(len(group.values)), *shown, apart_words(group))
     return table
 
 

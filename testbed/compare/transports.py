@@ -6,23 +6,23 @@ decided it: MRC's by T, a baseline's in seconds, because its timers are software
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
 from mrc_testbed.hosts.common.stalls import least_stall_ns
-from mrc_testbed.testbed.checks.figure import Observed, evaluate_figure
 from mrc_testbed.testbed.checks.left_behind import stall_span
 from mrc_testbed.testbed.checks.outage import death_words, stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.windows import Outage, aftermath_ns, outages
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
+from mrc_testbed.testbed.compare.figures import asked
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.words import part_words
 from mrc_testbed.testbed.expect import parse_figure
-from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, Dimension
+from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.report.transport_words import routing_words, time_words
 from mrc_testbed.testbed.report.trust import REFERENCE_RTT_NS, Bias, biases
 from mrc_testbed.testbed.scenario.model.matrix import VARIANT
@@ -30,6 +30,7 @@ from mrc_testbed.testbed.scenario.model.matrix import VARIANT
 MOST_READ = 200
 """Runs, as of a sweep, whose records are read for the stalls in each fault: a tenth of a second and a few MB each."""
 UNKNOWN, NEVER = "?", "-"
+_KEPT, _WASTED = "goodput during faults / clean", "wasted"
 AS_LONG = 0.9
 """Of two times the shorter, as a part of the longer, from which on they are taken for the same: a stall that lasted
 this part of its fault was as long as the fault, and not as long as the transport takes."""
@@ -184,44 +185,24 @@ def _row(comparison: Comparison, column: ComparisonColumn) -> VariantRow:
         column.label,
         column.runs[0].spoken,
         routing_words(column.runs[0].record.scenario),
-        _mean(column, speed.first),
-        _greatest(column, speed.worst) if speed.worst_of_all else _mean(column, speed.worst),
+        _shown(column, speed.first),
+        _shown(column, speed.worst, max if speed.worst_of_all else fmean),
         stood_still(column),
-        _share(column, "goodput during faults / clean"),
-        _share(column, "wasted"),
+        _shown(column, _KEPT),
+        _shown(column, _WASTED),
         _job(column),
     )
 
 
-def _values(column: ComparisonColumn, key: str) -> list[float]:
-    found = (run.figures.values.get(key) for run in column.counted)
-    return [value for value in found if value is not None]
-
-
-def _part(column: ComparisonColumn, found: Sequence[float]) -> str:
-    return part_words(len(found), len(column.counted))
-
-
-def _dimension(key: str) -> Dimension:
-    return parse_figure(key).metric.dimension
-
-
-def _mean(column: ComparisonColumn, key: str) -> str:
-    found = _values(column, key)
-    return f"{amount(_dimension(key), fmean(found))}{_part(column, found)}" if found else NEVER
-
-
-def _greatest(column: ComparisonColumn, key: str) -> str:
-    found = _values(column, key)
-    return f"{amount(_dimension(key), max(found))}{_part(column, found)}" if found else NEVER
-
-
-def _share(column: ComparisonColumn, key: str) -> str:
-    found = _values(column, key)
-    if not found:
+def _shown(column: ComparisonColumn, key: str, of: Callable[[list[float]], float] = fmean) -> str:
+    """A figure of the runs that have it, as one number; behind it how many have it."""
+    values = [value for run in column.counted if (value := run.figures.values.get(key)) is not None]
+    if not values:
         return NEVER
-    percent = 100 * fmean(found)
-    return f"{percent:.{0 if abs(percent) >= 10 else 1}f} %{_part(column, found)}"
+    percent = 100 * of(values)
+    shares = f"{percent:.{0 if abs(percent) >= 10 else 1}f} %"
+    shown = shares if key in (_KEPT, _WASTED) else amount(parse_figure(key).metric.dimension, of(values))
+    return shown + part_words(len(values), len(column.counted))
 
 
 def _job(column: ComparisonColumn) -> str:
@@ -242,7 +223,7 @@ def stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
     scenario = column.runs[0].record.scenario
     rtt_ns = scenario.fabric.rtt_ns
     least_ns = least_stall_ns(rtt_ns, scenario.swift)
-    seen = [(_asked(run.record, text), run) for run in column.counted]
+    seen = [(asked(text, run.record), run) for run in column.counted]
     known = [(found.value, run) for found, run in seen if found.value is not None]
     if not known:
         return StoodStill(None, rtt_ns, least_ns, UNKNOWN, seen[0][0].why if seen else "no run of it counts")
@@ -256,11 +237,6 @@ def _died_in(record: RunRecord, fault: str) -> bool:
     return death is not None and (
         not fault or any(one.window(after).holds(death.t_ns) for one in outages(record) if one.fault == fault)
     )
-
-
-def _asked(record: RunRecord, text: str) -> Observed:
-    figure = parse_figure(text)
-    return evaluate_figure(record, figure, BASE_UNITS[figure.metric.dimension])
 
 
 def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: str) -> str:

@@ -8,17 +8,16 @@ from math import inf
 from typing import NamedTuple
 
 from mrc_testbed.hosts.mrc.timing import FLOOR_NS
-from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.left_behind import stall_span
 from mrc_testbed.testbed.checks.outage import stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.windows import NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.compare.figures import asked
 from mrc_testbed.testbed.compare.groups import RunGroup, grouped
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.transports import AS_LONG
-from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import DEFAULT_UNITS, Dimension
 from mrc_testbed.testbed.planner.arithmetic.bridge import FaultWait, MeasuredWaits
 from mrc_testbed.testbed.report.transport_words import software_timers, time_words, transport_words
@@ -102,8 +101,7 @@ def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
 
 
 def _usual_stall_s(record: RunRecord) -> float:
-    figure = parse_figure(f"{STALL}.p100 clean")
-    return evaluate_figure(record, figure, DEFAULT_UNITS[Dimension.TIME]).value or 0.0
+    return asked(f"{STALL}.p100 clean", record, DEFAULT_UNITS[Dimension.TIME]).value or 0.0
 
 
 def _recoveries_s(record: RunRecord, outage: Outage) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mrc_testbed.testbed.compare.table import WIDTH
+from mrc_testbed.testbed.compare.table import WIDTH, plain_table
 from mrc_testbed.testbed.compare.words import NOTHING, estimate_words, value_words
 from mrc_testbed.testbed.compare.worlds import Agreement, Reads, WorldRow, overall
 
@@ -42,11 +42,9 @@ def said(one: Agreement) -> str:
 
 
 def _table(one: Agreement) -> Table:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table = plain_table()
     for number, heading in enumerate(_HEADINGS):
         table.add_column(heading, justify="right" if 0 < number < 4 else "left", overflow="fold")
     for row in one.rows:

@@ -16,8 +16,7 @@ from mrc_testbed.testbed.compare.document import machine
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.sequence import SequenceDiff
 from mrc_testbed.testbed.compare.sequence_words import bound_words, chapter_lines, gravest_first
-from mrc_testbed.testbed.compare.spread import FigureSpread, GroupSpread, apart_words, spreads
-from mrc_testbed.testbed.compare.spread_table import ABOUT
+from mrc_testbed.testbed.compare.spread import ABOUT, FigureSpread, GroupSpread, apart_words, spreads
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, title, value_words, zero_words
 from mrc_testbed.testbed.pages.assemble import assemble

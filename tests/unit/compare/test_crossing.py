@@ -13,7 +13,7 @@ from mrc_testbed.testbed.compare.crossing import CrossTable, crossed
 from mrc_testbed.testbed.compare.runs import load_runs
 from mrc_testbed.testbed.compare.words import TIMES
 from mrc_testbed.testbed.rundir.results import COMPARE_FILE
-from tests.unit.checks.test_folder import SCENARIO, RunFolder
+from tests.unit.checks.test_folder import SCENARIO, SECOND, RunFolder
 from tests.unit.checks.test_judge import break_off
 from tests.unit.checks.test_outage import stall, watched
 from tests.unit.compare.test_transports import text_of
@@ -87,6 +87,16 @@ def test_a_rival_that_lives_wins_where_the_first_one_dies(tmp_path: Path) -> Non
         cells = dict(table.rows)
         assert cells["hashed"][1].wins
         assert not cells["mrc"][1].wins
+
+
+def test_the_start_up_of_a_job_is_neither_its_worst_step_nor_a_usual_one(tmp_path: Path) -> None:
+    runs = {name: cell(*name) for name in (("mrc", "calm"), ("mrc", "cut"), ("tcp", "calm"), ("tcp", "cut"))}
+    for run in runs.values():
+        for done in run.completions:
+            done[2] -= SECOND * 4 * (done[1] == 0)
+    folders = [record_run(tmp_path / "-".join(name), run) for name, run in runs.items()]
+    step, *_ = crossed(compare(load_runs(folders)))
+    assert {text for texts in rows(step).values() for text in texts} == {f"1.2 s {TIMES}1.20"}
 
 
 def test_without_every_crossing_there_is_no_such_table(tmp_path: Path) -> None:
