@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from mrc_testbed.testbed.inputs import input_bytes
 from mrc_testbed.testbed.scenario import Cell, Scenario, load_cells, load_scenario
 from mrc_testbed.testbed.scenario.model.matrix import VARIANT
 from mrc_testbed.testbed.scenario.text.keys import whole_value
@@ -50,3 +51,11 @@ def _handed_out(cell: Cell, own: Scenario, base: Scenario) -> tuple[str, ...]:
     name = next((str(setting.value) for setting in cell.settings if setting.key == VARIANT), "")
     changes = (base.variants or {}).get(name)
     return tuple(changes) if changes and (own.variants or {}).get(name) == changes else ()
+
+
+def same_bytes(mine: Path, other: Path) -> bool:
+    """Two files that are there hold the same."""
+    try:
+        return input_bytes(mine) == input_bytes(other)
+    except OSError:
+        return False

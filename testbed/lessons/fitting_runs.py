@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
+from mrc_testbed.testbed.lessons.beside import same_bytes
 from mrc_testbed.testbed.lessons.fitting import CellScenario
 from mrc_testbed.testbed.lessons.work import Work
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER, RESULTS, run_folder, run_folders
@@ -47,15 +48,8 @@ def changed_file(wanted: Scenario, folder: Path) -> str:
     """The first file of its programs that is another than the copy in a run folder; empty if none is."""
     names = (name for job in wanted.job.programs for name in job.entry.files)
     return next(
-        (name for name in names if not _same(Path(wanted.file).parent / name, folder / PROGRAMS_FOLDER / name)), ""
+        (name for name in names if not same_bytes(Path(wanted.file).parent / name, folder / PROGRAMS_FOLDER / name)), ""
     )
-
-
-def _same(mine: Path, copy: Path) -> bool:
-    try:
-        return mine.read_bytes() == copy.read_bytes()
-    except OSError:
-        return False
 
 
 def _recorded(folders: Iterable[Path]) -> Iterator[tuple[Path, Scenario]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from mrc_testbed.testbed.errors import ScenarioError
 from mrc_testbed.testbed.expect import OPERATORS
-from mrc_testbed.testbed.lessons.beside import Beside
+from mrc_testbed.testbed.lessons.beside import Beside, same_bytes
 from mrc_testbed.testbed.lessons.cells import bracketed
 from mrc_testbed.testbed.lessons.evidence import value_of
 from mrc_testbed.testbed.lessons.kinds.names import same_name
@@ -166,6 +168,49 @@ class Hit:
         return [name for name in names if any(_fits(name, pattern) for pattern in self.patterns)]
 
 
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The fabric has at most that number of hosts, switches in each plane, and ports at each switch (0: any number)."""
+
+    word: ClassVar[str] = "wired"
+    everywhere: ClassVar[bool] = True
+    hosts: int = 0
+    switches: int = 0
+    ports: int = 0
+
+    def unmet(self, one: Beside) -> str:
+        """The first number that is too large, with the part that has it."""
+        plan = one.mine.written_plan()
+        ports = Counter(end.node for link in plan.links for end in link.ends)
+        planes = Counter(f"plane {switch.plane}" for switch in plan.switches)
+        counts = (
+            ("hosts", self.hosts, {"the fabric": len(plan.hosts)}),
+            ("switches", self.switches, planes),
+            ("ports", self.ports, {switch.name: ports[switch.name] for switch in plan.switches}),
+        )
+        return next(filter(None, (_too_many(*each) for each in counts)), "")
+
+
+def _too_many(what: str, most: int, found: Mapping[str, int]) -> str:
+    where = max(found, key=found.__getitem__)
+    return f"{where} has {found[where]} {what}; at most {most}" if 0 < most < found[where] else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Files of programs that are, byte for byte, as they were handed out."""
+
+    word: ClassVar[str] = "kept"
+    everywhere: ClassVar[bool] = True
+    names: tuple[str, ...]
+
+    def unmet(self, one: Beside) -> str:
+        """The first that is not."""
+        mine, starter = (Path(scenario.file).parent for scenario in (one.mine, one.starter))
+        other = next((name for name in self.names if not same_bytes(mine / name, starter / name)), None)
+        return f"{other} must stay as it was" if other else ""
+
+
 def _fits(name: str, pattern: str) -> bool:
     """End by end: a pattern without a colon is one of switches."""
     ends, patterns = name.split(":"), pattern.split(":")
@@ -174,7 +219,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 def read_required(keys: Keys, runs: Sequence[str]) -> Required | None:
     """An entry of `requires`; mistakes are noted."""
-    word = only_one(keys, (Same.word, Changed.word, Holds.word, Hit.word), "condition")
+    word = only_one(keys, (Same.word, Changed.word, Holds.word, Hit.word, Wired.word, Kept.word), "condition")
     run = keys.text("run", "scenario") or (runs[0] if runs else "")
     if run not in runs:
         where = "run" if keys.has("run") else None
@@ -189,6 +234,11 @@ def _read(keys: Keys, word: str) -> Requirement | None:
     if word == Hit.word:
         below = keys.below(word, "{kind: switch-reboot, targets: p0-t1-*}")
         return _read_hit(below) if below else None
+    if word == Wired.word:
+        below = keys.below(word, "{switches: 5, ports: 8}")
+        return _read_wired(below) if below else None
+    if word == Kept.word:
+        return Kept(keys.texts(word, "[job.py]"))
     if word == Holds.word:
         written = _HOLDS.fullmatch(keys.text(word, "endpoint.ev_active <= 32").strip())
         if written is None:
@@ -208,6 +258,12 @@ def _read_hit(keys: Keys) -> Hit:
     return found
 
 
+def _read_wired(keys: Keys) -> Wired:
+    found = Wired(*(keys.whole(key, 0, 1) for key in ("hosts", "switches", "ports")))
+    keys.refuse_others()
+    return found
+
+
 def _duration(keys: Keys, key: str) -> int:
     text = keys.text(key, "2s")
     try:
@@ -221,6 +277,9 @@ def misfit(condition: Requirement, starter: Scenario) -> str:
     """Why the starter shows that a condition makes no sense, else empty: a key or a name that there is not."""
     if isinstance(condition, Hit):
         return "" if condition.wanted(starter) else "no switch or link has such a name"
+    if isinstance(condition, Kept):
+        lacking = next((name for name in condition.names if not (Path(starter.file).parent / name).is_file()), None)
+        return f"there is no file {lacking}" if lacking else ""
     if isinstance(condition, Holds):
         try:
             bound = condition.bound(starter)

@@ -20,7 +20,7 @@ from mrc_testbed.testbed.lessons.beside import beside
 from mrc_testbed.testbed.lessons.grades import lesson_folders
 from mrc_testbed.testbed.lessons.load import load_lesson
 from mrc_testbed.testbed.lessons.reading import Keys, YamlFile
-from mrc_testbed.testbed.lessons.requirements import read_required
+from mrc_testbed.testbed.lessons.requirements import Kept, read_required
 from mrc_testbed.testbed.lessons.shelf import LESSONS
 from tests.unit.calls import Call, Ended
 
@@ -490,11 +490,12 @@ ONE = "{hosts: all, steps: 3, compute: 50ms, allreduce: 1MiB}"
 TWO, THREE = ONE.replace("1MiB", "2MiB"), ONE.replace("1MiB", "3MiB")
 
 
-def met(tmp_path: Path, condition: str, mine: str, starter: str) -> str:
-    """Why a condition is not met by a file with these lines, where the starter has those."""
+def met(tmp_path: Path, condition: str, mine: str, starter: str, begun: str = "") -> str:
+    """Why a condition is not met by a file with these lines, where the starter has those. `begun`: before these lines,
+    if it is not the starter of the template."""
     start = (TEMPLATE / "start.yaml").read_text()
-    for name, more in (("mine", mine), ("start", starter)):
-        (tmp_path / f"{name}.yaml").write_text(start + more)
+    (tmp_path / "mine.yaml").write_text((begun or start) + mine)
+    (tmp_path / "start.yaml").write_text(start + starter)
     (tmp_path / "check.yaml").write_text(f"requires: [{{{condition}}}]\n")
     file = YamlFile.read(tmp_path / "check.yaml")
     required = read_required(Keys(file, ("requires", 0), file.source.data["requires"][0]), ["scenario"])
@@ -564,3 +565,38 @@ def test_seeds_differ_by_student_and_not_by_folder_above(lesson: Lesson, tmp_pat
         lesson("start", "mine", folder, "--seed-by-name")
     seeds = [open_work(tmp_path / folder).seed for folder in ("anna", "bo", "other/anna", "class/anna/mine")]
     assert seeds[0] == seeds[2] == seeds[3] != seeds[1]
+
+
+@pytest.mark.parametrize(
+    ("wired", "fabric", "told"),
+    [
+        ("ports: 8", "t0_groups: 1, t1: 1, hosts_per_t0: 16", "p0-t0-0 has 17 ports; at most 8"),
+        ("ports: 8", "t0_groups: 2, t1: 1, hosts_per_t0: 8", "p0-t0-0 has 9 ports; at most 8"),
+        ("ports: 8", "t0_groups: 2, t1: 1, hosts_per_t0: 7", ""),
+        ("ports: 3", "t0_groups: 4, t1: 1, hosts_per_t0: 2", "p0-t1-0 has 4 ports; at most 3"),
+        ("ports: 4", "family: {rail: {rails: 2, nodes: 2, spine: 4}}", "p0-t0-0 has 6 ports; at most 4"),
+        ("switches: 5", "t0_groups: 4, t1: 2, hosts_per_t0: 4", "plane 0 has 6 switches; at most 5"),
+        ("switches: 5", "family: {rail: {rails: 4, nodes: 4, spine: 1}}", ""),
+        ("hosts: 16", "family: {rail: {rails: 4, nodes: 5, spine: 1}}", "the fabric has 20 hosts; at most 16"),
+        ("hosts: 16, switches: 5, ports: 8", "family: {rail: {rails: 4, nodes: 4, spine: 1}}", ""),
+    ],
+)
+def test_what_a_fabric_is_wired_of_is_counted(tmp_path: Path, wired: str, fabric: str, told: str) -> None:
+    start = (TEMPLATE / "start.yaml").read_text()
+    own = start.replace("t0_groups: 1, t1: 0, hosts_per_t0: 2", fabric)
+    assert met(tmp_path, f"wired: {{{wired}}}", "", "", own) == told
+
+
+def test_a_file_that_stays_is_compared_byte_for_byte(tmp_path: Path) -> None:
+    begun, own = tmp_path / "begun", tmp_path / "own"
+    for folder in (begun, own):
+        folder.mkdir()
+        shutil.copyfile(TEMPLATE / "start.yaml", folder / "scenario.yaml")
+        (folder / "job.py").write_text("check()\n")
+    kept = Kept(("job.py",))
+    cells = tuple(beside(own / "scenario.yaml", begun / "scenario.yaml"))
+    assert [kept.unmet(one) for one in cells] == [""]
+    (own / "job.py").write_text("# check()\n")
+    assert [kept.unmet(one) for one in cells] == ["job.py must stay as it was"]
+    (own / "job.py").unlink()
+    assert [kept.unmet(one) for one in cells] == ["job.py must stay as it was"]
