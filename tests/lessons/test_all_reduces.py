@@ -58,7 +58,7 @@ def believed(all_reduce: AllReduce, monkeypatch: pytest.MonkeyPatch) -> list[boo
 
 
 def written_in(name: str, monkeypatch: pytest.MonkeyPatch) -> AllReduce:
-    monkeypatch.setitem(sys.modules, "job", job_of(0, monkeypatch))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "job", job_of(0, monkeypatch))
     found: AllReduce = runpy.run_path(str(FOLDER / name))["all_reduce"]
     return found
 
