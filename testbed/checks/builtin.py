@@ -18,7 +18,7 @@ from mrc_testbed.testbed.checks.endings import steps_by_rank, wanted_by_rank
 from mrc_testbed.testbed.checks.ends import How, stop_of
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
-from mrc_testbed.testbed.checks.programs import failed_programs
+from mrc_testbed.testbed.checks.programs import program_ends
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
 from mrc_testbed.testbed.checks.scale import amount
@@ -81,7 +81,7 @@ def _of_programs(record: RunRecord, decisive: Sequence[Expectation], dead: Conta
     checks: dict[str, Check] = {}
     ended_as_stated = any(map(_asks_for_good_programs, decisive)) or any(map(_states_failures, decisive))
     if programs and not ended_as_stated:
-        checks[PROGRAMS_ENDED] = programs_ended
+        checks[PROGRAMS_ENDED] = partial(programs_ended, dead=dead)
     if any(job.entry.step for job in programs):
         checks[STEPS_PRINTED] = steps_printed
     return checks
@@ -202,12 +202,18 @@ def moved(record: RunRecord) -> CheckResult:
     return CheckResult(MOVED, Status.FAIL, 0.0, "> 0", "MiB", why, who=Party.PROGRAM)
 
 
-def programs_ended(record: RunRecord) -> CheckResult:
-    """All programs of the user ended with 0 by themselves. Raises NoData if the workload never began."""
-    failed = failed_programs(record, EVERYBODY)
-    why = f"{', '.join(failed[:4])}{' and others' if len(failed) > 4 else ''} did not{_first_reason(record)}"
-    status = Status.FAIL if failed else Status.PASS
-    return CheckResult(PROGRAMS_ENDED, status, len(failed), "== 0", why=why if failed else "", who=Party.PROGRAM)
+def programs_ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
+    """All programs of the user ended with 0 by themselves, those of `dead` jobs apart. Raises NoData if the workload
+    never began."""
+    ends, excused = program_ends(record), {end.error for end in record.ends.values() if end.name in dead}
+    lacking = [end for end in ends.values() if end.unfinished is not False and end.error not in excused - {None}]
+    surely = [end.name for end in lacking if end.unfinished]
+    names = surely or [end.name for end in lacking]
+    why = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} did not"
+    status = Status.FAIL if surely else Status.INCONCLUSIVE if lacking else Status.PASS
+    told = _ended_so(record, why, bool(surely)) if lacking else ""
+    who = Party.PROGRAM if surely else Party.SCENARIO
+    return CheckResult(PROGRAMS_ENDED, status, len(names), "== 0", why=told, who=who)
 
 
 def steps_printed(record: RunRecord) -> CheckResult:
@@ -256,7 +262,7 @@ def _after_death(record: RunRecord, due: Occurrence) -> bool:
     done."""
     if record.start_ns is None:
         return False
-    failed = record.scenario.job.programs and failed_programs(record, EVERYBODY)
+    failed = any(end.unfinished is not False for end in program_ends(record).values())
     return record.start_ns + due.begin_ns > (record.end_ns if record.death or failed else inf)
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from mrc_testbed.testbed.checks.events import Notice
+from mrc_testbed.testbed.rundir.tables import STOPPED
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a job or a flow. `error`: of the QP that failed; `why`: why it was stopped; `overdue`: a time limit
-    that the scenario writes had passed."""
+    """The end of a job, a flow or a program. `error`: of the QP that failed; `why`: why it was stopped, or how a
+    program failed; `overdue`: a time limit that the scenario writes had passed."""
 
     name: str
     how: How
@@ -46,8 +47,8 @@ class End:
 
     @property
     def unfinished(self) -> bool | None:
-        """Whether it failed to come to its end; None: not known, for the testbed stopped it."""
-        return None if self.how is How.STOPPED and not self.overdue else self.how is not How.ITSELF
+        """Whether it failed, or did not come to its end; None: not known, for the testbed stopped it."""
+        return None if self.how is How.STOPPED and not self.overdue else bool(self.why) or self.how is not How.ITSELF
 
 
 class Stop(NamedTuple):
@@ -98,7 +99,8 @@ def _steps_end(record: RunRecord, job: NamedJob) -> int | None:
     """When the last rank of a job finished its last step, or its last program; None if one did not."""
     ranks = set(job.host_names(record.scenario.shape()))
     if not job.entry.total_steps:
-        ends = {one.host: one.end_ns for one in record.programs if one.host in ranks}
+        known = (one for one in record.programs if one.killed != STOPPED or record.workload_done)
+        ends = {one.host: one.end_ns for one in known if one.host in ranks}
     else:
         last = job.entry.total_steps - 1
         ends = {one.host: one.end_ns for one in record.completions if one.host in ranks and one.step == last}

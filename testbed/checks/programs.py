@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from signal import Signals
 
 from mrc_testbed.testbed.checks.buffered import require_apart, require_lines_in_time
 from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import End, How, Stop, stop_of
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import hosts_of
-from mrc_testbed.testbed.checks.windows import NoData, in_words, moments, nothing, workload_ns
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, in_words, moments, nothing, workload_ns
 from mrc_testbed.testbed.expect import Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
-from mrc_testbed.testbed.rundir.tables import ProgramEnd
+from mrc_testbed.testbed.rundir.tables import KILLED, ProgramEnd
 
 
 def hosts_with_programs(record: RunRecord, scope: Scope) -> list[str]:
@@ -23,27 +26,51 @@ def hosts_with_programs(record: RunRecord, scope: Scope) -> list[str]:
     return [host for host in having if host in mine] or nothing("no program of the user ran there")
 
 
-def failed_programs(record: RunRecord, scope: Scope) -> list[str]:
-    """Hosts of a scope whose programs did not end with 0 by themselves. Raises NoData if the workload never began."""
+@derived
+def program_ends(record: RunRecord) -> dict[str, End]:
+    """By host how its program ended. Raises NoData if the workload never began."""
     workload_ns(record)
-    good = {one.host for one in record.programs if one.status == 0 and not one.killed}
-    return [host for host in hosts_with_programs(record, scope) if host not in good]
+    stop, rows, shape = stop_of(record), {one.host: one for one in record.programs}, record.scenario.shape()
+    hosts = ((host, record.ends[job.name]) for job in record.scenario.job.programs for host in job.host_names(shape))
+    return {host: _end(host, rows.get(host), of_job, stop) for host, of_job in hosts}
+
+
+def _end(host: str, row: ProgramEnd | None, of_job: End, stop: Stop) -> End:
+    if row and row.killed == KILLED:
+        return End(host, How.STOPPED, row.end_ns, "it took too long, or had too many processes", overdue=True)
+    if row and not row.killed:
+        crashed = f"killed by {Signals(-row.status).name}" if row.status < 0 else ""
+        failed = crashed or (f"status {row.status}" if row.status else "")
+        return End(host, How.FAULT if crashed else How.ITSELF, row.end_ns, failed)
+    if of_job.error:
+        return End(host, How.FAULT, of_job.t_ns, error=of_job.error)
+    if row and row.end_ns < stop.t_ns:
+        return End(host, How.STOPPED, row.end_ns, "another program of its job had failed")
+    return End(host, How.STOPPED, stop.t_ns, stop.why, overdue=stop.overdue)
 
 
 @computes("programs_failed")
 def programs_failed(record: RunRecord, window: Window) -> float:
-    """How many of them did not end with status 0 by themselves. Raises NoData if there were none."""
-    return len(failed_programs(record, window.scope))
+    """How many of them did not end with status 0 by themselves. Raises KnownBetween where the testbed stopped some,
+    NoData if there were none."""
+    ends = [program_ends(record)[host] for host in hosts_with_programs(record, window.scope)]
+    failed, stopped = sum(end.unfinished is True for end in ends), [end for end in ends if end.unfinished is None]
+    if stopped:
+        raise KnownBetween(f"the testbed stopped programs ({stopped[0].why})", [failed], [failed + len(stopped)])
+    return failed
 
 
 @computes("program_time")
 def program_times(record: RunRecord, window: Window) -> Sequence[float]:
-    """How long each program ran, in ns. Raises NoData while one of them has not ended."""
-    hosts = hosts_with_programs(record, window.scope)
-    found = {one.host: one.end_ns - one.begin_ns for one in ends_of(record, hosts)}
-    if lacking := [host for host in hosts if host not in found]:
-        raise NoData(f"the program of {lacking[0]} did not end")
-    return list(found.values())
+    """How long each program ran, in ns. Raises KnownBetween where the testbed stopped some, NoData without any."""
+    ends, begin_ns = program_ends(record), {one.host: one.begin_ns for one in record.programs}
+    start_ns, _ = workload_ns(record)
+    mine = [ends[host] for host in hosts_with_programs(record, window.scope)]
+    took = [float(end.t_ns - begin_ns.get(end.name, start_ns)) for end in mine]
+    if stopped := [end for end in mine if end.how is How.STOPPED]:
+        longest = [inf if end in stopped else time for end, time in zip(mine, took, strict=True)]
+        raise KnownBetween(f"the program of {stopped[0].name} was stopped: {stopped[0].why}", took, longest)
+    return took
 
 
 def ends_of(record: RunRecord, hosts: Sequence[str]) -> Iterator[ProgramEnd]:

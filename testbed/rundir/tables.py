@@ -208,9 +208,13 @@ class RouteSample(NamedTuple):
     of: int
 
 
+KILLED, STOPPED = 1, 2
+"""Why the run ended a program: it took too long or too much; or the run, its job or another program of it had ended."""
+
+
 class ProgramEnd(NamedTuple):
-    """The end of a program of the user. `status`: its exit status, or -N if signal N ended it; `killed`: 1 if the run
-    did that, else 0; `cpu_ns`: CPU time that it took, with its children."""
+    """The end of a program of the user. `status`: its exit status, or -N if signal N ended it; `killed`: KILLED or
+    STOPPED if the run did that, else 0; `cpu_ns`: CPU time that it took, with its children."""
 
     host: str
     job: str

@@ -12,7 +12,7 @@ from typing import Any
 
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
-from mrc_testbed.testbed.rundir.tables import PRINTED, PROGRAMS, PrintedValue, ProgramEnd
+from mrc_testbed.testbed.rundir.tables import KILLED, PRINTED, PROGRAMS, STOPPED, PrintedValue, ProgramEnd
 from mrc_testbed.testbed.runner.events import Note, ProgramsRun
 from mrc_testbed.testbed.runner.launching import Launched, NetworkOf, Watched, families
 from mrc_testbed.testbed.runner.loop import Loop
@@ -103,12 +103,14 @@ class RunningPrograms:
         """End the programs of these jobs."""
         for one in self._running:
             if one.spec.job in names:
-                self._kill(one, f"was ended by the run: {why}")
+                self._kill(one, f"was ended by the run: {why}", stopped=True)
 
     def close(self) -> None:
-        """End what is left."""
+        """End what is left: the run is over."""
         for one in self._running:
             if not one.ended:
+                if not one.killed:
+                    one.killed, one.stopped = "was ended with the run", True
                 one.launched.signal(signal.SIGKILL)
                 self._ended(one)
             if not one.silent:
@@ -199,7 +201,7 @@ class RunningPrograms:
     def _note(self, one: _Running, status: int, cpu_ns: int) -> None:
         spec = one.spec
         end_ns = self._loop.now_ns()
-        killed = int(bool(one.killed))
+        killed = STOPPED if one.stopped else KILLED if one.killed else 0
         self._recorder.rows(PROGRAMS, [ProgramEnd(spec.host, spec.job, self._start_ns, end_ns, status, killed, cpu_ns)])
         if one.held_ns >= TOLD_NS:
             held = f"output was held back for {one.held_ns / 1e9:.1f} s: it printed faster than it is read"
@@ -212,17 +214,19 @@ class RunningPrograms:
         said = f": {'; '.join(one.output.last_lines)}" if one.output.last_lines else ""
         reason = f"{spec.command[0]} {why}{said}"
         self._progress.publish(Note(end_ns, "program", f"{spec.host}: {reason}"))
-        event = {"event": "program_failed", "t_ns": end_ns, "reason": reason}
-        self._on_event(spec.host, event)
+        if one.stopped:
+            return
+        self._on_event(spec.host, {"event": "program_failed", "t_ns": end_ns, "reason": reason})
         of_job = f"was ended by the run: that of {spec.host} had failed"
         for other in self._running:
             if other.spec.job == spec.job and not other.ended and not other.killed:
-                self._loop.at(end_ns + GRACE_NS, lambda other=other: self._kill(other, of_job))  # type: ignore[misc]
+                self._loop.at(end_ns + GRACE_NS, lambda other=other: self._kill(other, of_job, True))  # type: ignore[misc]
 
-    def _kill(self, one: _Running, why: str) -> None:
+    def _kill(self, one: _Running, why: str, stopped: bool = False) -> None:
+        """`stopped`: it may have ended well."""
         if one.ended or one.killed:
             return
-        one.killed = why
+        one.killed, one.stopped = why, stopped
         one.launched.terminate(self._loop)
 
     def _forget_output(self, one: _Running) -> None:
@@ -235,7 +239,7 @@ class RunningPrograms:
 
 
 class _Running:
-    """One process. `killed`: why the run ended it."""
+    """One process. `killed`: why the run ended it; `stopped`: for no failure of its own."""
 
     def __init__(self, spec: ProgramSpec, fabric: NetworkOf, output: Output) -> None:
         self.spec = spec
@@ -247,7 +251,7 @@ class _Running:
         self.last_ns = 0
         self.killed = ""
         self.held_ns = 0
-        self.ended = self.rests = self.silent = False
+        self.ended = self.rests = self.silent = self.stopped = False
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         try:

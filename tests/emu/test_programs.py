@@ -149,7 +149,7 @@ def test_a_program_that_fails_ends_the_others_of_its_job(tmp_path: Path) -> None
     assert run.finish() in (1, 3)
     assert {end["host"]: (end["status"], end["killed"]) for end in rows(run, "programs.csv")} == {
         "h0": ("9", "0"),
-        "h1": ("-15", "1"),
+        "h1": ("-15", "2"),
     }
     assert "lost my way" in run.output
 
