@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
@@ -70,7 +71,10 @@ def wasted(record: RunRecord, window: Window) -> float:
     sent, delivered = (counted(record, window, name) for name in ("bytes_sent", "bytes_delivered"))
     if sent < delivered:
         raise NoData("more bytes arrived than were sent: the counts are not of the same time")
-    return sent / delivered - 1 if delivered else nothing("nothing was delivered")
+    share = sent / delivered - 1 if delivered else nothing("nothing was delivered")
+    if share and any(end.how is How.STOPPED for end in record.ends.values()):
+        raise KnownBetween("the testbed stopped bytes under way", [0.0], [share])
+    return share
 
 
 def _sent_again(record: RunRecord, window: Window) -> float:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import flows_in
 from mrc_testbed.testbed.checks.statistics import statistic
-from mrc_testbed.testbed.checks.windows import NoData, in_words, stretches
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, in_words, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Window
+from mrc_testbed.topos.units import plural
 
 MOST_BINS, LEAST_FLOWS = 10, 10
 
@@ -68,7 +71,23 @@ def _column(record: RunRecord, window: Window, name: str) -> Sequence[float]:
     ]
     if not found:
         raise NoData(f"no flow ended{in_words(window)}")
+    if stopped := [time for time in _stopped(record, window.scope) if inside(time)]:
+        least = [time.end - time.begin if name == "duration_ns" else 0.0 for time in stopped]
+        why = f"the testbed stopped {plural(len(stopped), 'flow')} that had begun"
+        raise KnownBetween(why, [*found, *least], [*found, *(inf for _ in stopped)])
     return found
+
+
+def _stopped(record: RunRecord, scope: Scope) -> Iterator[Interval]:
+    """From begin to stop the times of flows that the testbed stopped."""
+    wanted, start_ns = _wanted(record, scope), record.start_ns or 0
+    ended = set(record.flow_times.columns("flow", "number"))
+    for flow in record.scenario.flows.flows:
+        end = record.ends[flow.name]
+        for number, arrival in enumerate(flow.arrivals if end.how is How.STOPPED else ()):
+            begin_ns = start_ns + arrival.start_ns
+            if begin_ns < end.t_ns and wanted(flow.name, number) and (flow.name, number) not in ended:
+                yield Interval(begin_ns, end.t_ns)
 
 
 def _wanted(record: RunRecord, scope: Scope) -> Callable[[str, int], bool]:

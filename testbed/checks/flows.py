@@ -8,23 +8,25 @@ inside an epoch (no flow begins or ends in it) that is then older than `settle_n
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import flows_in
-from mrc_testbed.testbed.checks.windows import NoData, NoPart, in_words, stretches
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, in_words, stretches
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares, pair_of
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
 from mrc_testbed.topos.in_flight import few_in_flight, slowest_between
+from mrc_testbed.topos.units import plural
 
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
@@ -97,11 +99,15 @@ def message_times(record: RunRecord, window: Window) -> Sequence[float]:
 @computes("latency")
 def latencies(record: RunRecord, window: Window) -> Sequence[float]:
     """Half of that, for the messages of latency flows."""
-    return [duration / 2 for duration in _durations(record, window, "latency")]
+    try:
+        return [duration / 2 for duration in _durations(record, window, "latency")]
+    except KnownBetween as found:
+        halves = ([duration / 2 for duration in each] for each in (found.least, found.most))
+        raise KnownBetween(str(found), *halves) from None
 
 
 def _durations(record: RunRecord, window: Window, kind: str) -> Sequence[float]:
-    """Durations by flow, without warm-up messages."""
+    """Durations by flow, without warm-up messages. Raises KnownBetween where the testbed stopped messages under way."""
     inside = stretches(record, window)
     flows = [flow for flow in flows_in(record, window.scope) if flow.measures == kind]
     counts_from = _counts_from(record, flows)
@@ -115,7 +121,24 @@ def _durations(record: RunRecord, window: Window, kind: str) -> Sequence[float]:
             found.append(took_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
+    if stopped := sum(_under_way(record, flow) for flow in flows if _stopped_in(record, flow, inside)):
+        least, most = [*found, *[0] * stopped], [*found, *[inf] * stopped]
+        raise KnownBetween(f"the testbed stopped up to {plural(stopped, 'message')} under way", least, most)
     return found
+
+
+def _under_way(record: RunRecord, flow: Flow) -> int:
+    """How many messages of a flow may be."""
+    return flow.under_way_bytes(record.scenario.shape()) // flow.message_bytes
+
+
+def _stopped_in(record: RunRecord, flow: Flow, inside: Callable[[Interval], bool]) -> bool:
+    """Whether the testbed stopped it, and the time since its last acknowledgement counts."""
+    end = record.ends[flow.name]
+    if end.how is not How.STOPPED:
+        return False
+    acknowledged = (end_ns for name, end_ns in record.messages.columns("flow", "end_ns") if name == flow.name)
+    return inside(Interval(min(max(acknowledged, default=record.start_ns or 0), end.t_ns), end.t_ns))
 
 
 def _counts_from(record: RunRecord, flows: Iterable[Flow]) -> dict[str, int]:

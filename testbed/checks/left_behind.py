@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import End, How
 from mrc_testbed.testbed.checks.events import DENIED, GOOD, SKIP, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -61,9 +62,19 @@ def stall_span(record: RunRecord, stall: Stall) -> Interval:
     """Its time; one that never ended lasts until the job or the flow does."""
     if stall.end_ns is not None:
         return Interval(stall.begin_ns, max(stall.begin_ns, stall.end_ns))
-    owner = record.scenario.job.owner_of(record.scenario.shape(), stall.qp, stall.host, stall.peer)
-    end = record.ends.get(owner)
+    end = _end_of(record, stall)
     return Interval(stall.begin_ns, max(stall.begin_ns, end.t_ns if end and end.error else record.end_ns))
+
+
+def _end_of(record: RunRecord, stall: Stall) -> End | None:
+    return record.ends.get(record.scenario.job.owner_of(record.scenario.shape(), stall.qp, stall.host, stall.peer))
+
+
+def stopped_in(record: RunRecord, stall: Stall) -> str:
+    """Why the testbed stopped a job or flow whose stall had not ended; empty if it did not."""
+    mine = _end_of(record, stall)
+    ends = [] if stall.end_ns is not None else [mine] if mine else list(record.ends.values())
+    return next((end.why for end in ends if end.how is How.STOPPED), "")
 
 
 @derived

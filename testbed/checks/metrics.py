@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite, nan
+from math import inf, isfinite, nan
 
 import mrc_testbed.testbed.checks.endings
 import mrc_testbed.testbed.checks.fair_times
@@ -24,7 +24,7 @@ from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import Recovery, paths_out_at_end, recoveries
 from mrc_testbed.testbed.checks.scope import about_flows, belongs, ends_in, hosts_of, pairs_of
 from mrc_testbed.testbed.checks.statistics import statistic
-from mrc_testbed.testbed.checks.steps import JobStep, steps_in, steps_of
+from mrc_testbed.testbed.checks.steps import STOPPED_STEP, JobStep, steps_in, steps_of, stopped_steps
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, NotApplicable, moments
 from mrc_testbed.testbed.expect import Figure, Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
@@ -100,10 +100,12 @@ def _retired(record: RunRecord, window: Window) -> list[Recovery]:
 def goodput(record: RunRecord, window: Window) -> float:
     """Bytes of the finished steps of a window over the time in which any of them lasted, in bytes per second; without a
     job of steps the same of flows. Of several jobs in a part of the run the sum of each: their steps end apart, so the
-    time of a long one would have too few of the others."""
+    time of a long one would have too few of the others. Raises KnownBetween where the testbed stopped a step."""
     if about_flows(record, window.scope):
         return flows_goodput(record, window)
     steps = steps_in(record, window)
+    if stopped_steps(record, window):
+        raise KnownBetween(STOPPED_STEP, [0.0], [inf])
     if window.span is Span.RUN:
         return _rate(steps)
     jobs = dict.fromkeys(step.job for step in steps)

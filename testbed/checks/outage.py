@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.counting import final_counters
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.events import Notice, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
-from mrc_testbed.testbed.checks.left_behind import all_stalls, stall_span
+from mrc_testbed.testbed.checks.left_behind import all_stalls, stall_span, stopped_in
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.scope import belongs, ends_in, hosts_of
@@ -26,14 +27,22 @@ def longest_stalls(record: RunRecord, window: Window) -> Sequence[float]:
     """The longest stall of each QP that sends data, in ns; 0 for one without a stall.
 
     A stall belongs to a window around faults if it overlaps one, and then counts whole: what a fault causes may outlast
-    it. In windows of times the part inside counts.
+    it. In windows of times the part inside counts. Raises KnownBetween where the testbed stopped a QP in its stall.
     """
     length, mine = _length_in(record, window), belongs(record, window.scope)
     longest = {key: 0.0 for key in _senders(record) if mine(key[0], key[1])}
+    stopped: dict[tuple[str, str, str], str] = {}
     for stall in stalls(record):
-        key = (stall.host, stall.peer, stall.qp)
+        key, time = (stall.host, stall.peer, stall.qp), stall_span(record, stall)
         if mine(stall.host, stall.peer):
-            longest[key] = max(longest.get(key, 0.0), length(stall_span(record, stall)))
+            longest[key] = max(longest.get(key, 0.0), length(time))
+            to_its_end = window.span in WHOLE_STALLS or window_times(record, window).holds(time.end)
+            if to_its_end and length(time) and (why := stopped_in(record, stall)):
+                stopped[key] = why
+    if stopped:
+        (host, peer, _), why = next(iter(stopped.items()))
+        most = [inf if key in stopped else ns for key, ns in longest.items()]
+        raise KnownBetween(f"the testbed stopped {host}->{peer} in a stall ({why})", list(longest.values()), most)
     if not longest:
         silent = [host for host in hosts_of(record, window.scope) if host not in record.qps]
         raise NoData(f"{silent[0]} did not count packets by QP") if silent else NoPart("no QP sent any data")

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
 from mrc_testbed.testbed.checks.buffered import require_lines_in_time
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scope import belongs
-from mrc_testbed.testbed.checks.windows import NoData, in_words, nothing, stretches
+from mrc_testbed.testbed.checks.scope import belongs, ends_in
+from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, in_words, nothing, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Span, Window
 from mrc_testbed.testbed.rundir.tables import Completion
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+
+STOPPED_STEP = "the testbed stopped a job in a step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,23 @@ def _counts_from(record: RunRecord, window: Window) -> dict[str, int]:
 
 @computes("step_time")
 def step_durations(record: RunRecord, window: Window) -> list[int]:
-    """Durations of the steps of a window, in ns. Raises NoData if there are none."""
-    return [step.duration_ns for step in steps_in(record, window)]
+    """Durations of the steps of a window, in ns. Raises KnownBetween where the testbed stopped one, NoData if there are
+    none."""
+    found = [step.duration_ns for step in steps_in(record, window)]
+    if stopped := stopped_steps(record, window):
+        raise KnownBetween(STOPPED_STEP, [*found, *stopped], [*found, *(inf for _ in stopped)])
+    return found
+
+
+def stopped_steps(record: RunRecord, window: Window) -> list[int]:
+    """How long the steps of a window had lasted in which the testbed stopped their job, in ns."""
+    inside, stopped = stretches(record, window), []
+    for end in (end for end in ends_in(record, window.scope) if end.how is How.STOPPED):
+        job, done = record.scenario.job.job_named(end.name), steps_of(record, window.scope)
+        ends_ns = [step.end_ns for step in done if step.job == end.name]
+        if job and ends_ns and len(ends_ns) != job.entry.step_count and inside(Interval(ends_ns[-1], end.t_ns)):
+            stopped.append(end.t_ns - ends_ns[-1])
+    return stopped
 
 
 @computes("wait_time")
