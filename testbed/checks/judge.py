@@ -11,6 +11,7 @@ from mrc_testbed.testbed.checks.advice import advised
 from mrc_testbed.testbed.checks.builtin import builtin_checks
 from mrc_testbed.testbed.checks.cause import causes_of_machine
 from mrc_testbed.testbed.checks.compare import check_expectation
+from mrc_testbed.testbed.checks.end_rows import end_rows
 from mrc_testbed.testbed.checks.fidelity import evaluate_fidelity
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.outage import death_words
@@ -34,7 +35,8 @@ def judge(record: RunRecord) -> Verdict:
     status = _merged([check.status for check in (*wanted, *always) if check.decides(judged)], fidelity)
     if status is Status.PASS and not judged:
         status = Status.DIED if record.death else Status.MEASURED
-    return Verdict(status, record.scenario.name, (*wanted, *always), fidelity, death_words(record), judged)
+    told = death_words(record), judged, end_rows(record)
+    return Verdict(status, record.scenario.name, (*wanted, *always), fidelity, *told)
 
 
 def write_verdict(verdict: Verdict, folder: Path, headline: str = "") -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mrc_testbed.testbed.checks.cause import Cause, causes_of_checks, causes_of_machine
+from mrc_testbed.testbed.checks.end_rows import EndRow
 from mrc_testbed.testbed.checks.result import (
     HARMLESS,
     NOT_JUDGED,
@@ -23,7 +24,8 @@ from mrc_testbed.testbed.expect.vocabulary import Severity
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of a run. `death`: how its job died, if it did: `job died at 3.79 s: QP h0->h1: retry exceeded`.
-    `judged`: its expectations decide, as in all runs but those of baselines beside what is judged."""
+    `judged`: its expectations decide, as in all runs but those of baselines beside what is judged. `ends`: of each job,
+    flow and program, and of QPs that failed."""
 
     status: Status
     scenario: str
@@ -31,6 +33,7 @@ class Verdict:
     fidelity: Fidelity
     death: str = ""
     judged: bool = True
+    ends: tuple[EndRow, ...] = ()
 
     def decides(self, check: CheckResult) -> bool:
         """Whether one of `checks` has a say in it."""
@@ -93,6 +96,7 @@ class Verdict:
             "death": self.death,
             "judged": self.judged,
             "causes": [asdict(cause) for cause in self.causes],
+            "ends": [asdict(end) for end in self.ends],
         }
 
     @staticmethod
@@ -105,7 +109,8 @@ class Verdict:
         machine = Fidelity(**_with_party({**told, "figures": figures}))
         status = Status(value["verdict"])
         judged = value.get("judged", status not in NOT_JUDGED)
-        return Verdict(status, value["scenario"], checks, machine, value.get("death", ""), judged)
+        ends = tuple(EndRow(**end) for end in value.get("ends", ()))
+        return Verdict(status, value["scenario"], checks, machine, value.get("death", ""), judged, ends)
 
 
 def _check(value: Mapping[str, Any]) -> CheckResult:

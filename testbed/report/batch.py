@@ -93,7 +93,7 @@ def _try_as_dict(outcome: RunOutcome) -> dict[str, Any]:
 
 
 def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:
-    judged = outcome.verdict.as_dict() if outcome.verdict else {"checks": [], "fidelity": None}
+    judged = outcome.verdict.as_dict() if outcome.verdict else {"checks": [], "fidelity": None, "ends": []}
     return {
         **_try_as_dict(outcome),
         "headline": outcome.headline,
@@ -102,4 +102,5 @@ def _last_as_dict(outcome: RunOutcome) -> dict[str, Any]:
         "causes": [asdict(cause) for cause in outcome.causes],
         "checks": judged["checks"],
         "fidelity": judged["fidelity"],
+        "ends": judged["ends"],
     }

@@ -251,6 +251,11 @@ class Run:
         return self._rows(schema.PATHS, documents.path_rows(self._counts))
 
     @cached_property
+    def ends(self) -> pd.DataFrame:
+        """How jobs, flows and programs ended, and QPs that failed."""
+        return self._rows(schema.ENDS, () if self.judged is None else self.judged.as_dict()["ends"])
+
+    @cached_property
     def checks(self) -> pd.DataFrame:
         """The checks of the verdict."""
         return self._rows(schema.CHECKS, () if self.judged is None else self.judged.as_dict()["checks"])

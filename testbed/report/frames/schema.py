@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mrc_testbed.testbed.checks.end_rows import EndRow
 from mrc_testbed.testbed.checks.result import CheckResult, FidelityFigure
 from mrc_testbed.testbed.rundir.lines import EVENTS, HISTORY, MAP, SNAPSHOTS
 from mrc_testbed.testbed.rundir.tables import (
@@ -160,10 +161,11 @@ PATHS = _table(
     packets int packets
     """,
 )
+ENDS = Table("ends", "verdict.json", columns_of(EndRow))
 CHECKS = Table("checks", "verdict.json", columns_of(CheckResult))
 FIDELITY = Table("fidelity", "verdict.json", columns_of(FidelityFigure))
 TABLES = (
     *(SAMPLES, PORTS, EVENTS, SNAPSHOTS, COMPLETIONS, STEPS, WAITS, FLOWS, MESSAGES, FLOW_TIMES, ROUTES),
     *(PROGRAMS, PRINTED, HISTORY, MAP, RECOVERY),
-    *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, CHECKS, FIDELITY),
+    *(COUNTERS, PORT_COUNTERS, QUEUES, QPS, PATHS, ENDS, CHECKS, FIDELITY),
 )

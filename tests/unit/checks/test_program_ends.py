@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from mrc_testbed.testbed.checks import builtin
 from mrc_testbed.testbed.checks.figure import ask
-from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.judge import judge, read_verdict, write_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.report.frames.run import load_run
+from tests.unit.checks.test_ends import one_dies
 from tests.unit.checks.test_folder import SCENARIO, RunFolder, at
 
 PASS, FAIL, OPEN = Status.PASS, Status.FAIL, Status.INCONCLUSIVE
@@ -83,6 +86,28 @@ def test_programs_of_a_job_that_died_failed_by_the_fault(tmp_path: Path) -> None
     with (tmp_path / "events.jsonl").open("a") as file:
         file.write(f"{json.dumps(error)}\n")
     assert ask(load_record(tmp_path), "programs_failed").value == 1
+
+
+def test_ends_are_data_of_the_verdict(tmp_path: Path) -> None:
+    record = run_of(tmp_path, {"h0": (at(2), 3, 0), "h1": CUT_OFF}, "over")
+    verdict = judge(record)
+    assert [astuple(end) for end in verdict.ends] == [
+        ("job", "mine", "", "stopped by the testbed", at(9.5), "over"),
+        ("program", "h0", "", "by itself", at(2), "status 3"),
+        ("program", "h1", "", "stopped by the testbed", at(9.5), "over"),
+    ]
+    write_verdict(verdict, tmp_path)
+    frame = load_run(tmp_path).ends
+    assert frame[["name", "how", "t_s"]].values.tolist()[1] == ["h0", "by itself", 2.0]
+    assert read_verdict(tmp_path).ends == verdict.ends
+
+
+def test_a_qp_that_failed_has_a_row_and_so_has_its_job(tmp_path: Path) -> None:
+    assert [astuple(end) for end in judge(load_record(one_dies().write(tmp_path))).ends] == [
+        ("job", "quick", "", "by itself", at(8.3), ""),
+        ("job", "job-2", "", "by a fault", at(3), "retries"),
+        ("qp", "3>1/allreduce/0", "h3", "by a fault", at(3), "retries"),
+    ]
 
 
 def test_a_written_limit_says_that_programs_should_have_ended(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def without(prefix: str, file: str) -> dict[str, str]:
     [
         (schema.CHECKS, "checks[].", {}),
         (schema.FIDELITY, "fidelity.figures[].", {}),
+        (schema.ENDS, "ends[].", {}),
         (schema.PORT_COUNTERS, "ports.<node>.<port>.", {"node": "text", "port": "text"}),
         (schema.QUEUES, "queues.<node>.<port>.", {"node": "text", "port": "text"}),
         (schema.QPS, "hosts.<host>.qps.<qp>.", {"host": "text", "qp": "text"}),
