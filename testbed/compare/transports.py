@@ -233,10 +233,9 @@ def stood_still(column: ComparisonColumn, fault: str = "") -> StoodStill:
 
 
 def _died_in(record: RunRecord, fault: str) -> bool:
-    death, after = record.death, aftermath_ns(record)
-    return death is not None and (
-        not fault or any(one.window(after).holds(death.t_ns) for one in outages(record) if one.fault == fault)
-    )
+    died, after = [end.error.t_ns for end in record.ends.values() if end.error], aftermath_ns(record)
+    times = [one.window(after) for one in outages(record) if one.fault == fault]
+    return any(not fault or any(time.holds(t_ns) for time in times) for t_ns in died)
 
 
 def _elsewhere(run: ComparedRun, ns: float, rtt_ns: int, least_ns: int, fault: str) -> str:

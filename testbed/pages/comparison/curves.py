@@ -26,7 +26,7 @@ def curves(comparison: Comparison) -> dict[str, Any] | None:
         return None
     steps = any(run.record.scenario.jobs for _, run, _ in shown)
     series = [
-        {"name": f"{name} {job}".rstrip(), **line, **_death(run.record), **place}
+        {"name": f"{name} {job}".rstrip(), **line, **_death(run.record, job), **place}
         for name, run, place in shown
         for job, line in _lines(run.record, steps)
     ]
@@ -78,8 +78,11 @@ def _lines(record: RunRecord, steps: bool) -> Iterator[tuple[str, dict[str, Any]
             yield job if len(record.scenario.jobs) > 1 else "", _steps(done, start)
 
 
-def _death(record: RunRecord) -> dict[str, float]:
-    return {"died": _seconds(record.death.t_ns - (record.start_ns or 0))} if record.death else {}
+def _death(record: RunRecord, job: str) -> dict[str, float]:
+    """When a failed QP ended the job of a line, or the last of all that a line without a name shows."""
+    errors = [end.error for name, end in record.ends.items() if job in ("", name)]
+    died = [error.t_ns for error in errors if error]
+    return {"died": _seconds(max(died) - (record.start_ns or 0))} if died and len(died) == len(errors) else {}
 
 
 def _steps(done: Sequence[JobStep], start_ns: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.compare.runs import load_runs
 from mrc_testbed.testbed.pages.comparison.curves import MOST_LINES, curves
 from mrc_testbed.testbed.pages.comparison.forest import LogAxis, panels
 from mrc_testbed.testbed.pages.comparison.page import comparison_page, machine_words
+from tests.unit.checks.test_ends import one_dies
 from tests.unit.checks.test_folder import SCENARIO, RunFolder
 from tests.unit.recorded import add_flows, record_run
 
@@ -123,3 +124,18 @@ def test_two_axes_head_the_columns_one_above_the_other(tmp_path: Path) -> None:
     assert page.count('<th scope="col" colspan="1" class="n">nscc') == 2
     assert "Groups are called by ev_active / congestion_control." in page
     assert '<span class="label">2 / fixed</span>' in page
+
+
+def test_the_line_of_a_job_that_lived_has_no_cross(tmp_path: Path) -> None:
+    """Of two jobs of a run one died at 3 s."""
+    folders = []
+    for name in ("a", "b"):
+        folder = one_dies()
+        folder.scenario = folder.scenario.replace("name: small", f"name: {name}")
+        folders.append(record_run(tmp_path / name, folder))
+    found = curves(compare(load_runs(folders)))
+    assert found is not None
+    assert [(one["name"].split()[-1], one.get("died")) for one in found["series"]] == [
+        *(("quick", None), ("job-2", 3.0)),
+        *(("quick", None), ("job-2", 3.0)),
+    ]
