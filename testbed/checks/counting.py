@@ -10,7 +10,6 @@ from typing import NamedTuple, NoReturn
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
@@ -72,7 +71,7 @@ def wasted(record: RunRecord, window: Window) -> float:
     if sent < delivered:
         raise NoData("more bytes arrived than were sent: the counts are not of the same time")
     share = sent / delivered - 1 if delivered else nothing("nothing was delivered")
-    if share and any(end.how is How.STOPPED for end in record.ends.values()):
+    if share and record.stopped:
         raise KnownBetween("the testbed stopped bytes under way", [0.0], [share])
     return share
 

@@ -7,7 +7,6 @@ from math import inf
 from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
-from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import flows_in
@@ -84,7 +83,7 @@ def _stopped(record: RunRecord, scope: Scope) -> Iterator[Interval]:
     ended = set(record.flow_times.columns("flow", "number"))
     for flow in record.scenario.flows.flows:
         end = record.ends[flow.name]
-        for number, arrival in enumerate(flow.arrivals if end.how is How.STOPPED else ()):
+        for number, arrival in enumerate(flow.arrivals if flow.name in record.stopped else ()):
             begin_ns = start_ns + arrival.start_ns
             if begin_ns < end.t_ns and wanted(flow.name, number) and (flow.name, number) not in ended:
                 yield Interval(begin_ns, end.t_ns)

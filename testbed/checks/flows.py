@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
@@ -134,8 +133,8 @@ def _under_way(record: RunRecord, flow: Flow) -> int:
 
 def _stopped_in(record: RunRecord, flow: Flow, inside: Callable[[Interval], bool]) -> bool:
     """Whether the testbed stopped it, and the time since its last acknowledgement counts."""
-    end = record.ends[flow.name]
-    if end.how is not How.STOPPED:
+    end = record.stopped.get(flow.name)
+    if end is None:
         return False
     acknowledged = (end_ns for name, end_ns in record.messages.columns("flow", "end_ns") if name == flow.name)
     return inside(Interval(min(max(acknowledged, default=record.start_ns or 0), end.t_ns), end.t_ns))

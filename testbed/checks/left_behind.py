@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.ends import End, How
+from mrc_testbed.testbed.checks.ends import End
 from mrc_testbed.testbed.checks.events import DENIED, GOOD, SKIP, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -73,8 +73,8 @@ def _end_of(record: RunRecord, stall: Stall) -> End | None:
 def stopped_in(record: RunRecord, stall: Stall) -> str:
     """Why the testbed stopped a job or flow whose stall had not ended; empty if it did not."""
     mine = _end_of(record, stall)
-    ends = [] if stall.end_ns is not None else [mine] if mine else list(record.ends.values())
-    return next((end.why for end in ends if end.how is How.STOPPED), "")
+    stopped = record.stopped.values() if stall.end_ns is None else ()
+    return next((end.why for end in stopped if mine in (None, end)), "")
 
 
 @derived

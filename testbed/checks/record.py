@@ -11,7 +11,7 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
-from mrc_testbed.testbed.checks.ends import End, ends_of
+from mrc_testbed.testbed.checks.ends import End, How, ends_of
 from mrc_testbed.testbed.checks.events import (
     EvChange,
     Notice,
@@ -176,6 +176,11 @@ class RunRecord:
     def ends(self) -> Mapping[str, End]:
         """By name how each job and flow ended."""
         return ends_of(self)
+
+    @cached_property
+    def stopped(self) -> Mapping[str, End]:
+        """Those of them that the testbed stopped before their end."""
+        return {} if self.workload_done else {name: end for name, end in self.ends.items() if end.how is How.STOPPED}
 
     @cached_property
     def death(self) -> Notice | None:

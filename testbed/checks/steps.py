@@ -10,7 +10,6 @@ from math import inf
 from mrc_testbed.testbed.checks.buffered import require_lines_in_time
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scope import belongs, ends_in
@@ -156,7 +155,7 @@ def step_durations(record: RunRecord, window: Window) -> list[int]:
 def stopped_steps(record: RunRecord, window: Window) -> list[int]:
     """How long the steps of a window had lasted in which the testbed stopped their job, in ns."""
     inside, stopped = stretches(record, window), []
-    for end in (end for end in ends_in(record, window.scope) if end.how is How.STOPPED):
+    for end in (end for end in ends_in(record, window.scope) if end.name in record.stopped):
         job, done = record.scenario.job.job_named(end.name), steps_of(record, window.scope)
         ends_ns = [step.end_ns for step in done if step.job == end.name]
         if job and ends_ns and len(ends_ns) != job.entry.step_count and inside(Interval(ends_ns[-1], end.t_ns)):
