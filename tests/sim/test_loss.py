@@ -124,6 +124,24 @@ def test_the_last_sack_and_transport_ack_are_lost():
     assert taken < 10 * T
 
 
+def test_a_probe_that_still_waits_is_not_counted_as_sent():
+    """A host that was told to be silent never sends it, and no switch sees it."""
+    net = Net()
+    flow = net.join()
+    net.cut(src=1)
+    flow.write(pattern(PACKET))
+    net.run(within=T, must=False)
+    endpoint = net.hosts[0]
+    now = endpoint.next_timeout()
+    while not endpoint._context.control:
+        endpoint.handle_timeout(now)
+        now = endpoint.next_timeout()
+    assert net.counters()["suspect_probes_sent"] == 0
+    polled = [endpoint.poll_transmit(now, net.buffer) for _ in range(2)]
+    assert [packet[2] >> 2 for packet in polled] == [wire.CLASS_NO_TRIM >> 2, bth.CLASS_CONTROL >> 2]
+    assert net.counters()["suspect_probes_sent"] == 1
+
+
 @pytest.mark.parametrize("sent_at_t10", [(0,), (0, 38)])
 def test_the_timer_never_comes_before_the_answer_to_a_probe(sent_at_t10):
     """What was heard or sent late puts the usual probe off, and so does one whose answer was lost."""
