@@ -13,8 +13,8 @@ _MEANT: tuple[tuple[str, str], ...] = (
         r"(slow|throttled?)[-_]?(link|port)|(link|port)[-_]?(slow|speed|bandwidth|throttle)",
         "the rate of a link is lowered by `link-rate: LINK, rate: 6mbit`",
     ),
-    (r"(switch|t0|t1|tor|spine|leaf)[-_]?(down|crash|fail(ure)?|kill)", "a switch goes by `switch-reboot: p0-t1-0`"),
-    (r"(nic|port)[-_]?(down|fail(ure)?|cut)", "a port of a host goes by `link-down: h0:p0-t0-0`"),
+    (r"(switch|t0|t1|tor|spine|leaf)[-_]?(down|crash|fail|failure|kill)", "a switch goes by `switch-reboot: p0-t1-0`"),
+    (r"(nic|port)[-_]?(down|fail|failure|cut)", "a port of a host goes by `link-down: h0:p0-t0-0`"),
 )
 
 
