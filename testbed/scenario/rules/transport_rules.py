@@ -218,7 +218,7 @@ def _less_than_a_packet(scenario: Scenario) -> Iterator[Mistake]:
     rate_bps = scenario.fabric.port_rate_bps
     held = rate_bps * scenario.fabric.rtt_ns / 8e9 / WIRE_BYTES
     fast = SWIFT_PACKET_NS * rate_bps > WIRE_BYTES * 8_000_000_000
-    if fast and 0 < held < 1 and scenario.pause_thresholds() is not None:
+    if fast and 0 < held < 1 and getattr(scenario.own, "recovery", "") == "lossless":
         rtt_ns = rtt_of(8 * WIRE_BYTES * 1_000_000_000, rate_bps)
         why = f"a plane holds {held:.2f} packets in one rtt, and lossless RoCE needs one to keep its ports busy"
         yield Mistake(("fabric", "rtt"), f"{why}; write `rtt: {format_duration(rtt_ns)}`, or a higher `port_rate`")

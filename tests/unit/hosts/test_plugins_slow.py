@@ -136,7 +136,7 @@ def test_a_call_that_never_returns_ends_a_run_in_virtual_time(
     outcome = run_scenario(scenario, tmp_path / "out", quiet=True)
     assert outcome.exit_code == ExitCode.INCONCLUSIVE
     said = capsys.readouterr().out
-    assert "machine: the run was interrupted: plugin mine.py:3" in " ".join(said.split())
+    assert "program: the run was interrupted: plugin mine.py:3" in " ".join(said.split())
     assert "on_sack() has not returned after 0.2 s" in " ".join(said.split())
 
 

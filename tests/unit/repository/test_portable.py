@@ -78,7 +78,7 @@ capture:
   - {links: "h0:p0-t0-0", around: all}
 """
 COMMANDS = {
-    "validate {root}/scenarios/quickstart.yaml": (0, "quickstart.yaml: ok: quickstart, takes about 31 s"),
+    "validate {root}/scenarios/quickstart.yaml": (0, "quickstart.yaml: ok: quickstart, takes about 30 s"),
     "validate quickstart --set fabric.plains=2": (2, "plains"),
     "schema": (0, '"$schema"'),
     "plan --planes 1,8 --json {here}/plan.json": (0, "plan.json"),

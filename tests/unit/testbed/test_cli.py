@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -117,9 +118,12 @@ def cpu_s(*command: str) -> float:
 
 
 def test_help_starts_quickly() -> None:
-    """The best of five of each, in turn: neither a busy machine nor a slow one is taken for a slow start."""
-    pairs = [(cpu_s(COMMAND, "--help"), cpu_s(sys.executable, "-c", SCREEN)) for _ in range(5)]
-    took, alone = map(min, zip(*pairs, strict=True))
+    """The best of up to twenty of each, in turn: neither a busy machine nor a slow one is taken for a slow start."""
+    took = alone = math.inf
+    for _ in range(20):
+        took, alone = min(took, cpu_s(COMMAND, "--help")), min(alone, cpu_s(sys.executable, "-c", SCREEN))
+        if took < HELP_TIMES * alone:
+            return
     assert took < HELP_TIMES * alone
 
 
@@ -270,7 +274,7 @@ def test_ctrl_c_is_status_130_and_says_nothing(
 def test_the_status_of_a_run_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, audience: Any) -> RunOutcome:
+    def run_scenario(scenario: Any, out: Path, quiet: bool, console: Any, audience: Any, name: str) -> RunOutcome:
         asked.append((scenario.name, scenario.seed, scenario.fabric.planes, out, quiet))
         return RunOutcome(ExitCode.FAIL, 1.0)
 
