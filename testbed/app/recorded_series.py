@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
-from mrc_testbed.testbed.checks.events import PathKey
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.steps import finished_by_all
 from mrc_testbed.testbed.checks.verdict import Verdict
+from mrc_testbed.testbed.evidence.events import PathKey
 from mrc_testbed.testbed.live.paths import EvTiles, tiles_of
 from mrc_testbed.testbed.live.series_feed import entry_names, run_info
 from mrc_testbed.testbed.metrics.exposition import SeriesReading

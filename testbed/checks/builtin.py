@@ -20,13 +20,14 @@ from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
 from mrc_testbed.testbed.checks.programs import program_ends
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.scope import ends_in, flows_in
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages, workload_ns
 from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
 from mrc_testbed.testbed.expect.window import WHOLE_RUN
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import Occurrence
 
 FINISHED = "every rank finished all steps"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure, Party
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, FidelityFigure
 from mrc_testbed.testbed.checks.shown import NOTHING, shown, told_apart
+from mrc_testbed.testbed.rundir.lines import Party
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from math import isfinite, isnan
 from mrc_testbed.testbed.checks.figure import of_each
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import amount, number, scale_for, unit_factor
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.unmet import require_met
@@ -18,6 +18,7 @@ from mrc_testbed.testbed.checks.windows import DURING, KnownBetween, NoData, Not
 from mrc_testbed.testbed.expect import Expectation, Figure, OfClean, Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.expect.vocabulary import LINE, RTT, UNITS
+from mrc_testbed.testbed.rundir.lines import Party
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,

@@ -14,7 +14,6 @@ from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import belongs, hosts_of, pairs_of
-from mrc_testbed.testbed.checks.snapshots import Snapshot
 from mrc_testbed.testbed.checks.windows import (
     DURING,
     KnownBetween,
@@ -30,6 +29,7 @@ from mrc_testbed.testbed.checks.windows import (
     window_times,
     workload_ns,
 )
+from mrc_testbed.testbed.evidence.snapshots import Snapshot
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
 
 LOST_PREFIX = "lost_"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mrc_testbed.testbed.checks.events import Notice
+from mrc_testbed.testbed.evidence.events import Notice
 from mrc_testbed.testbed.rundir.tables import STOPPED
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 

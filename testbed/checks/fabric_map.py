@@ -13,11 +13,12 @@ from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.fabric_places import FabricPlaces
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.locating import LocatingScore, score
-from mrc_testbed.testbed.checks.path_evidence import GRACE, KEPT, SETTLE, evidence, period_ns
+from mrc_testbed.testbed.checks.path_evidence import GRACE, KEPT, evidence, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.route_times import RouteTimes
 from mrc_testbed.testbed.checks.spans_met import SpansMet
 from mrc_testbed.testbed.checks.windows import workload_ns
+from mrc_testbed.testbed.evidence.endpoints import SETTLE
 from mrc_testbed.testbed.mapper.locate import MOST_LOSS, NOISE, WHOLE, gate_of
 from mrc_testbed.testbed.mapper.mapper import MapChange, PathMapper
 from mrc_testbed.testbed.mapper.suspects import SuspectTable

@@ -14,12 +14,13 @@ from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.frame_balance import frame_gaps
 from mrc_testbed.testbed.checks.programs import cpu_shares
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure, Party
+from mrc_testbed.testbed.checks.result import NOBODY_SENT, Fidelity, FidelityFigure
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.senders import surpluses_of
 from mrc_testbed.testbed.checks.wire_time import wire_times
 from mrc_testbed.testbed.checks.world_time import base_rtt, clean_step
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 

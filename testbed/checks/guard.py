@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
+from mrc_testbed.testbed.rundir.lines import Party
 
 
 def guarded(name: str, line: int | None, check: Callable[[], CheckResult]) -> CheckResult:

@@ -12,7 +12,6 @@ from typing import Any
 from mrc_testbed.testbed.checks.amounts import MeasuredDuration, Times
 from mrc_testbed.testbed.checks.counting import lost_by
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.events import PortChange
 from mrc_testbed.testbed.checks.goodput_series import (
     FollowedGoodput,
     Return,
@@ -28,6 +27,7 @@ from mrc_testbed.testbed.checks.routes import NOT_HEALED, route_back
 from mrc_testbed.testbed.checks.scope import about_flows
 from mrc_testbed.testbed.checks.unmet import met_outages
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, Outage, aftermath_ns, outages
+from mrc_testbed.testbed.evidence.events import PortChange
 from mrc_testbed.testbed.expect import EVERYBODY
 
 RECOVERY_FILE = "recovery.json"

@@ -7,9 +7,9 @@ from math import inf
 
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.ends import End
-from mrc_testbed.testbed.checks.events import DENIED, GOOD, SKIP, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.record import RunRecord
+from mrc_testbed.testbed.evidence.events import DENIED, GOOD, SKIP, Stall
 
 
 def left_behind(record: RunRecord, faults: TimeSet, after_ns: int) -> TimeSet:

@@ -16,7 +16,6 @@ import mrc_testbed.testbed.checks.reordering
 import mrc_testbed.testbed.checks.routes  # noqa: F401 (they compute metrics)
 from mrc_testbed.testbed.checks.computation import COMPUTATIONS, Computation, computes
 from mrc_testbed.testbed.checks.counting import counted, final_counters
-from mrc_testbed.testbed.checks.events import EvChange
 from mrc_testbed.testbed.checks.flows import flow_bytes_wrong, flows_goodput
 from mrc_testbed.testbed.checks.intervals import TimeSet
 from mrc_testbed.testbed.checks.programs import printed_values
@@ -26,6 +25,7 @@ from mrc_testbed.testbed.checks.scope import about_flows, belongs, ends_in, host
 from mrc_testbed.testbed.checks.statistics import statistic
 from mrc_testbed.testbed.checks.steps import STOPPED_STEP, JobStep, steps_in, steps_of, stopped_steps
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, NotApplicable, moments
+from mrc_testbed.testbed.evidence.events import EvChange
 from mrc_testbed.testbed.expect import Figure, Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.scenario.model.offered import PluginStuck

@@ -8,13 +8,13 @@ from math import inf
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.counting import final_counters
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.events import Notice, Stall
 from mrc_testbed.testbed.checks.intervals import Interval, TimeSet
 from mrc_testbed.testbed.checks.left_behind import all_stalls, stall_span, stopped_in
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.checks.scope import belongs, ends_in, hosts_of
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, NoPart, stretches, window_times, workload_ns
+from mrc_testbed.testbed.evidence.events import Notice, Stall
 from mrc_testbed.testbed.expect import Scope, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 

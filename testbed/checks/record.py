@@ -12,7 +12,9 @@ from typing import Any
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
 from mrc_testbed.testbed.checks.ends import End, How, ends_of
-from mrc_testbed.testbed.checks.events import (
+from mrc_testbed.testbed.checks.frame_balance import FrameBooks
+from mrc_testbed.testbed.checks.map_lines import MapRecord, read_map
+from mrc_testbed.testbed.evidence.events import (
     EvChange,
     Notice,
     PathKey,
@@ -22,10 +24,8 @@ from mrc_testbed.testbed.checks.events import (
     Stall,
     read_events,
 )
-from mrc_testbed.testbed.checks.frame_balance import FrameBooks
-from mrc_testbed.testbed.checks.map_lines import MapRecord, read_map
-from mrc_testbed.testbed.checks.probe_evidence import ToldProbes
-from mrc_testbed.testbed.checks.snapshots import Snapshots
+from mrc_testbed.testbed.evidence.probes import ToldProbes
+from mrc_testbed.testbed.evidence.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, read_lines, refuse_strange_files
 from mrc_testbed.testbed.rundir.packed import PackedRows, packed_rows, read_rows
 from mrc_testbed.testbed.rundir.sizes import refuse_damaged

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.events import ASSUMED_BAD, EvChange
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import Outage, aftermath_ns, outages
+from mrc_testbed.testbed.evidence.events import ASSUMED_BAD, EvChange
 from mrc_testbed.topos.usid import PathId
 
 

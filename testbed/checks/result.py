@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from mrc_testbed.testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.rundir.lines import Party
 
 
 class Status(StrEnum):
@@ -28,19 +29,6 @@ HARMLESS = (Status.PASS, Status.NOT_APPLICABLE)
 """Checks that keep no run from passing."""
 NOT_JUDGED = (Status.MEASURED, Status.DIED)
 """How runs end whose expectations decide nothing."""
-
-
-class Party(StrEnum):
-    """Who is to look for the fault: what a check or figure tells of, where it does not hold or is not known.
-
-    NETWORK: the network or the transport. PROGRAM: a program or plugin of the user. SCENARIO: what it asks cannot be
-    known of such a run. MACHINE: this machine, or the testbed on it.
-    """
-
-    NETWORK = "network"
-    PROGRAM = "program"
-    SCENARIO = "scenario"
-    MACHINE = "machine"
 
 
 @dataclass(frozen=True, slots=True)

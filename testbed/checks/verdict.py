@@ -8,17 +8,10 @@ from typing import Any
 
 from mrc_testbed.testbed.checks.cause import Cause, causes_of_checks, causes_of_machine
 from mrc_testbed.testbed.checks.end_rows import EndRow
-from mrc_testbed.testbed.checks.result import (
-    HARMLESS,
-    NOT_JUDGED,
-    CheckResult,
-    Fidelity,
-    FidelityFigure,
-    Party,
-    Status,
-)
+from mrc_testbed.testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.expect.vocabulary import Severity
+from mrc_testbed.testbed.rundir.lines import Party
 
 
 @dataclass(frozen=True, slots=True)

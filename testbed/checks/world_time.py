@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.result import FidelityFigure, Party
+from mrc_testbed.testbed.checks.result import FidelityFigure
 from mrc_testbed.testbed.checks.scale import amount, number, usual_scale
 from mrc_testbed.testbed.checks.steps import step_durations
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from mrc_testbed.testbed.workloads.graph_job import GraphJob

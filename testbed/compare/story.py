@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mrc_testbed.testbed.checks.events import EvChange
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import Outage, outages
+from mrc_testbed.testbed.evidence.events import EvChange
 from mrc_testbed.testbed.scenario.faults.occurrence import OccurrenceKey
 
 NO_FAULT: OccurrenceKey = ("", 0)

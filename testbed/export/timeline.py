@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from mrc_testbed.testbed.checks.events import ASSUMED_BAD
 from mrc_testbed.testbed.checks.healing import healings
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.steps import JobStep, steps_by_job
 from mrc_testbed.testbed.checks.windows import outages
+from mrc_testbed.testbed.evidence.events import ASSUMED_BAD
 
 MOST_STEPS = 10_000
 """Of a job; with more, the slowest are shown."""

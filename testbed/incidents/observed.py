@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mrc_testbed.testbed.checks.events import read_events
 from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
 from mrc_testbed.testbed.errors import ScenarioError, UsageError
+from mrc_testbed.testbed.evidence.events import read_events
 from mrc_testbed.testbed.incidents.blind import EVENTS_FILE, SNAPSHOTS_FILE
 from mrc_testbed.testbed.incidents.case import CASE_FILE, CaseFolder
 from mrc_testbed.testbed.mapper.probing import ProbeRoute, probe_routes

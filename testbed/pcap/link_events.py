@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mrc_testbed.testbed.checks.events import ASSUMED_BAD, EvChange, PortChange
 from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
 from mrc_testbed.testbed.checks.recovery import path_links
+from mrc_testbed.testbed.evidence.events import ASSUMED_BAD, EvChange, PortChange
 from mrc_testbed.topos.nodes import Link
 
 _DONE = {"inject": "begins", "heal": "has healed"}

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrc_testbed.testbed.checks.cause import Cause
-from mrc_testbed.testbed.checks.result import NOT_JUDGED, Party
+from mrc_testbed.testbed.checks.result import NOT_JUDGED
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import Scenario, Setting, in_brackets
 
 _GRAVEST_FIRST = (

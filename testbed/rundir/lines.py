@@ -6,11 +6,26 @@ the type of a column says with `?` may be missing, a text is empty then. docs/re
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, TypedDict
 
 from mrc_testbed.testbed.faults.schedule import FaultStep
 from mrc_testbed.testbed.mapper.mapper import MapChange
 from mrc_testbed.testbed.rundir.tables import ClockNs, Table, columns_of
+
+
+class Party(StrEnum):
+    """Who is to look for the fault: what a check or figure tells of, where it does not hold or is not known.
+
+    NETWORK: the network or the transport. PROGRAM: a program or plugin of the user. SCENARIO: what it asks cannot be
+    known of such a run. MACHINE: this machine, or the testbed on it.
+    """
+
+    NETWORK = "network"
+    PROGRAM = "program"
+    SCENARIO = "scenario"
+    MACHINE = "machine"
+
 
 HistoryFields = TypedDict(
     "HistoryFields",

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrc_testbed.testbed.checks.events import ev_change_of, port_change_of
-from mrc_testbed.testbed.checks.path_evidence import SETTLE, RunEvidence, hears_endpoints, period_of
-from mrc_testbed.testbed.checks.probe_evidence import told_probes_of
-from mrc_testbed.testbed.checks.snapshots import snapshot_of
-from mrc_testbed.testbed.checks.told_paths import ToldPaths
+from mrc_testbed.testbed.evidence.endpoints import SETTLE, RunEvidence, hears_endpoints, period_of
+from mrc_testbed.testbed.evidence.events import ev_change_of, port_change_of
+from mrc_testbed.testbed.evidence.probes import told_probes_of
+from mrc_testbed.testbed.evidence.snapshots import snapshot_of
+from mrc_testbed.testbed.evidence.told_paths import ToldPaths
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange, PathMapper
 from mrc_testbed.testbed.mapper.policy import MapPolicy, TalkingPath
 from mrc_testbed.testbed.mapper.suspects import SuspectTable

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.checks.result import Party
 from mrc_testbed.testbed.errors import (
     ExitCode,
     MachineLateError,
@@ -29,7 +28,7 @@ from mrc_testbed.testbed.faults.inject import Injector
 from mrc_testbed.testbed.faults.schedule import touched_nodes
 from mrc_testbed.testbed.faults.target_system import TargetSystem
 from mrc_testbed.testbed.interrupts import unwrapped
-from mrc_testbed.testbed.rundir.lines import HistoryFields
+from mrc_testbed.testbed.rundir.lines import HistoryFields, Party
 from mrc_testbed.testbed.rundir.planned import plan_document
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER

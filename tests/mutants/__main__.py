@@ -19,7 +19,7 @@ from tests.mutants.reasons import FILE, read_reasons
 from tests.mutants.results import closing
 from tests.mutants.run import Judges, Limits, try_all
 
-ROOMS = ("checks", "expect", "mapper", "compare")
+ROOMS = ("evidence", "checks", "expect", "mapper", "compare")
 TESTS = (
     *(f"tests/unit/{room}" for room in (*ROOMS, "incidents", "metrics", "report")),
     "tests/oracles",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mrc_testbed.testbed.checks.cause import causes_of_machine
-from mrc_testbed.testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Party, Status
+from mrc_testbed.testbed.checks.result import NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.outcome import RunOutcome
+from mrc_testbed.testbed.rundir.lines import Party
 
 SCENARIO = """\
 name: NAME

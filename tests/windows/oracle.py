@@ -12,10 +12,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from mrc_testbed.testbed.checks.events import DENIED, GOOD
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.windows import NoData, moments, stretches
+from mrc_testbed.testbed.evidence.events import DENIED, GOOD
 from mrc_testbed.testbed.expect import Length, Moment, Span, Window
 from tests.windows.schedules import LONG_MS, DrawnRun, drawn_run
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from mrc_testbed.testbed.checks.events import ASSUMED_BAD, DENIED, GOOD, EvChange, Stall
 from mrc_testbed.testbed.checks.record import HistoryLine, RunRecord
+from mrc_testbed.testbed.evidence.events import ASSUMED_BAD, DENIED, GOOD, EvChange, Stall
 from mrc_testbed.testbed.expect import Window, parse_expectation
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario_text
 from mrc_testbed.testbed.scenario.model.scale import scaled_expectation

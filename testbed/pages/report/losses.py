@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.snapshots import Snapshot
+from mrc_testbed.testbed.evidence.snapshots import Snapshot
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.samples import PortSamples
 from mrc_testbed.topos.plan import Plan

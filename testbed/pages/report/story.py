@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mrc_testbed.testbed.checks.cause import causes_of_machine
-from mrc_testbed.testbed.checks.events import QpPortMove
 from mrc_testbed.testbed.checks.fault_drops import Ignorance, sums_of
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -16,6 +15,7 @@ from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.steps import steps_by_job
 from mrc_testbed.testbed.checks.unmet import unmet_words
 from mrc_testbed.testbed.checks.verdict import Verdict
+from mrc_testbed.testbed.evidence.events import QpPortMove
 from mrc_testbed.testbed.expect import parse_figure
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.steps import clean_median_ns, faults_during

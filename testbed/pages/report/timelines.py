@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mrc_testbed.testbed.checks.events import EvChange, PathKey, PathRests, PortChange
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.left_behind import stall_span
 from mrc_testbed.testbed.checks.outage import stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.windows import NoData, outages
+from mrc_testbed.testbed.evidence.events import EvChange, PathKey, PathRests, PortChange
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.mapped import MAPPED, mapped_timelines
 from mrc_testbed.testbed.pages.report.variation import IN_USE, RESTING, Timeline, bounded

@@ -17,9 +17,10 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.figure import ask
 from mrc_testbed.testbed.checks.map_lines import MapRecord
 from mrc_testbed.testbed.checks.mapping import cleared, located
-from mrc_testbed.testbed.checks.path_evidence import SETTLE, evidence, period_ns
+from mrc_testbed.testbed.checks.path_evidence import evidence, period_ns
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.windows import KnownBetween, NotApplicable
+from mrc_testbed.testbed.evidence.endpoints import SETTLE
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.testbed.mapper.evidence import Witness
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange, PathMapper

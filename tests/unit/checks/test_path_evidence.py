@@ -1,4 +1,4 @@
-"""What endpoints have seen as evidence: ways, ports without carrier, periods; and the mapper's words as answers."""
+"""What endpoints have seen in a run that is over, period by period; and the mapper's words as answers."""
 
 from __future__ import annotations
 
@@ -9,38 +9,19 @@ from typing import Any
 import pytest
 
 from mrc_testbed.testbed.checks.answers import AnswerState, answers_of_map, read_answers
-from mrc_testbed.testbed.checks.events import PortChange
 from mrc_testbed.testbed.checks.fabric_map import fabric_map, map_answers, score_answers, unseen_links
-from mrc_testbed.testbed.checks.late_packets import LatePackets
 from mrc_testbed.testbed.checks.map_spells import map_spells
-from mrc_testbed.testbed.checks.path_evidence import (
-    CARRIER_PACKETS,
-    MOST_CONGESTED,
-    Carriers,
-    PathRoutesSeen,
-    SettlingCounts,
-    evidence,
-)
+from mrc_testbed.testbed.checks.path_evidence import evidence
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.snapshots import Snapshot
-from mrc_testbed.testbed.checks.told_paths import PathCount
-from mrc_testbed.testbed.mapper.evidence import Observation, Witness
+from mrc_testbed.testbed.mapper.evidence import Witness
 from mrc_testbed.testbed.mapper.mapper import MapAction, MapChange
 from mrc_testbed.testbed.mapper.suspects import Direction, SuspectTable
-from mrc_testbed.testbed.scenario import load_scenario_text
-from mrc_testbed.topos.usid import PathId
 from tests.unit.checks.test_folder import LINK, PLAN, RunFolder, at, ev
 
 S = 10**9
 PERIOD_NS = S // 5
 TABLE = SuspectTable(PLAN)
 PORT = "h0:p1-t0-0"
-HEAD = """\
-name: small
-fabric: {planes: 2, t0_groups: 2, t1: 2, hosts_per_t0: 2}
-workload:
-  - train: {steps: 8, compute: 100ms, allreduce: 2MiB}
-"""
 
 
 def told_run(*ended: int, lost_at: Sequence[int] = (), retired: bool = True) -> RunFolder:
@@ -65,77 +46,6 @@ def record_of(tmp_path: Path, folder: RunFolder) -> RunRecord:
     return load_record(folder.write(tmp_path))
 
 
-# --- ways ---
-
-
-def observed(scenario: str, path: PathId) -> Observation:
-    loaded = load_scenario_text(scenario)
-    seen = PathRoutesSeen(loaded, loaded.plan(), TABLE)
-    return seen.observed(PathCount("h0", "h2", path, 5, 9, 4, 1, 7))
-
-
-def test_a_named_path_is_known_link_by_link() -> None:
-    links = ("h0:p0-t0-0", "p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1", "h2:p0-t0-1")
-    route = TABLE.crossed("h0", links)
-    assert observed(HEAD, PathId(0, 1)) == Observation(route, 5, 9, 4, 1, "h0", 7, Witness.ENDPOINTS)
-
-
-def test_of_hashed_packets_what_all_ways_share_is_known() -> None:
-    hashed = f"{HEAD}transport: mrc-hashed\nendpoint: {{entropies: 8}}\n"
-    found = {one.name for one in TABLE.all if one.elements <= set(observed(hashed, PathId(0, 1)).route)}
-    assert found == {"h0", "h0:p0-t0-0", "p0-t0-0", "p0-t0-1", "h2:p0-t0-1", "h2"}, "not the T1"
-
-
-def test_a_hashed_packet_that_was_lost_accuses_nobody() -> None:
-    """Of four packets one was lost, on any way: three speak for what all ways share."""
-    row = observed(f"{HEAD}transport: mrc-hashed\nendpoint: {{entropies: 8}}\n", PathId(0, 1))
-    assert (row.sent, row.lost, row.first_lost_ns) == (3, 0, 0)
-
-
-# --- congestion ---
-
-
-def counted(number: int, host: str = "h0", **counters: int) -> Snapshot:
-    return Snapshot(at(number / 5), host, counters)
-
-
-def count(sent: int, lost: int = 0, peer: str = "h2") -> PathCount:
-    return PathCount("h0", peer, PathId(0, 0), at(1), at(2), sent, lost)
-
-
-def test_the_share_of_packets_that_were_cut_needs_no_other_cause() -> None:
-    """Of 100 packets 4 were cut, then of 50 one more."""
-    settling = SettlingCounts(S)
-    shares = []
-    for number, (sent, cut) in enumerate([(0, 0), (100, 4), (150, 5), (150, 5), (200, 5)]):
-        found = settling.take(counted(number, data_sent=sent, lost_trimmed=cut), [count(1)])
-        shares += [row.congested for row in found]
-    shares += [row.congested for row in settling.rest()]
-    assert shares == [0, 0.04, 0.04, 0.02, 0], "this time, or the one before"
-
-
-def test_more_than_half_is_never_put_down_to_queues() -> None:
-    settling = SettlingCounts(S)
-    for number, cut in enumerate([0, 90]):
-        shot = counted(number, data_sent=100 * number, lost_trimmed=cut)
-        assert all(row.congested == 0 for row in settling.take(shot, [count(1)]))
-    assert [row.congested for row in settling.rest()] == [MOST_CONGESTED]
-
-
-def test_what_arrives_twice_was_late() -> None:
-    """Of 40 packets to h2 two arrived twice; nobody else is concerned, and it is forgotten after 0.6 s."""
-    late = LatePackets(3 * PERIOD_NS)
-    late.take(counted(1, "h2", duplicates=5), [])
-    late.take(counted(2, "h0"), [count(30), count(10), count(99, peer="h3")])
-    assert late.share("h2") == 0, "it had counted these before"
-    late.take(counted(2, "h2", duplicates=7), [])
-    assert late.share("h2") == 2 / 40
-    assert late.share("h3") == 0
-    late.take(counted(5, "h0"), [count(10)])
-    late.take(counted(5, "h2", duplicates=7), [])
-    assert late.share("h2") == 0
-
-
 def test_the_same_losses_accuse_nobody_where_queues_are_full(tmp_path: Path) -> None:
     """h0 loses one of ten on a path for a second: more than chance, but less than what queues cut."""
 
@@ -149,41 +59,6 @@ def test_the_same_losses_accuse_nobody_where_queues_are_full(tmp_path: Path) -> 
 
     assert [change.action for change in changes(0)][:1] == [MapAction.ACCUSE]
     assert changes(8) == ()
-
-
-# --- ports without carrier ---
-
-
-def change(t_ns: int, state: str, host: str = "h0", peer: str = "") -> PortChange:
-    return PortChange(t_ns, host, peer, 1, state)
-
-
-def test_a_port_that_is_down_loses_all_in_each_period_until_it_is_up() -> None:
-    carriers = Carriers(PLAN, TABLE, 100)
-    assert [*carriers.take(change(30, "DOWN"))] == []
-    rows = [*carriers.turn(100), *carriers.turn(200), *carriers.take(change(240, "UP")), *carriers.turn(300)]
-    assert [(row.begin_ns, row.end_ns, row.lost, row.first_lost_ns) for row in rows] == [
-        (30, 100, CARRIER_PACKETS, 30),
-        (100, 200, CARRIER_PACKETS, 30),
-        (200, 240, CARRIER_PACKETS, 30),
-        (240, 340, 0, 0),
-    ]
-    assert {row.route for row in rows} == {TABLE.crossed("h0", [PORT, PORT])}
-
-
-def test_what_others_say_of_a_port_is_no_evidence() -> None:
-    carriers = Carriers(PLAN, TABLE, 100)
-    assert not [*carriers.take(change(30, "DOWN", peer="h2")), *carriers.take(change(30, "DOWN", host="nobody"))]
-    assert not [*carriers.turn(100)]
-    assert not [*carriers.take(change(50, "UP"))], "it was never down"
-
-
-def test_to_be_told_twice_that_a_port_is_down_changes_nothing() -> None:
-    carriers = Carriers(PLAN, TABLE, 100)
-    for t_ns in (30, 60):
-        assert not [*carriers.take(change(t_ns, "DOWN"))]
-    (row,) = carriers.turn(100)
-    assert row.begin_ns == 30
 
 
 # --- period by period ---

@@ -12,11 +12,11 @@ import pytest
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.fidelity import evaluate_fidelity
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
-from mrc_testbed.testbed.checks.result import Party
 from mrc_testbed.testbed.checks.world_time import base_rtt, clean_step
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.facts import fidelity_line
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import load_scenario_text
 
 SMALL = """

@@ -18,7 +18,7 @@ from mrc_testbed.testbed.app.finished import FinishedRun
 from mrc_testbed.testbed.app.judge import judge_folder
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.cause import causes_of_checks
-from mrc_testbed.testbed.checks.result import CheckResult, Party, Status
+from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import (
     ExitCode,
@@ -33,6 +33,7 @@ from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.junit import junit_text
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.report.runs import listed_run
+from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.runner.phases import Phases
 from mrc_testbed.testbed.scenario import Scenario, load_recorded, load_scenario_text
 from mrc_testbed.testbed.scenario.model.offered import Offered, PluginSource, PluginStuck

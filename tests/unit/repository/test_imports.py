@@ -54,7 +54,15 @@ ORDER = (
         "testbed.virtual",
         "testbed.scenario",
     ),
-    *("testbed.faults", "testbed.rundir", "testbed.checks", "testbed.pcap", "testbed.report", "testbed.compare"),
+    *(
+        "testbed.faults",
+        "testbed.rundir",
+        "testbed.evidence",
+        "testbed.checks",
+        "testbed.pcap",
+        "testbed.report",
+        "testbed.compare",
+    ),
     "testbed.metrics",
     "testbed.export",
     *("testbed.planner.report", "testbed.lessons", "testbed.incidents"),
@@ -180,6 +188,7 @@ def top(module: str) -> str:
         "testbed/virtual",
         "testbed/faults",
         "testbed/checks",
+        "testbed/evidence",
         "testbed/expect",
         "testbed/mapper",
         "testbed/wireview",
@@ -493,8 +502,13 @@ def test_scenarios_are_read_without_the_checks() -> None:
     assert not breaches("testbed/scenario", lambda name: within(name, "testbed.checks"))
 
 
+def test_a_run_that_goes_on_is_heard_without_the_checks() -> None:
+    """Its mapper hears the evidence that they hear when it is over."""
+    assert not breaches("testbed/runner", lambda name: within(name, "testbed.checks"))
+
+
 def test_checks_know_what_stands_below_them() -> None:
-    below = ("checks", "errors", "expect", "mapper", "rundir", "scenario", "transports", "workloads")
+    below = ("checks", "errors", "evidence", "expect", "mapper", "rundir", "scenario", "transports", "workloads")
     rooms = ("topos", *(f"testbed.{room}" for room in below))
     assert not breaches(
         "testbed/checks", lambda name: top(name) in ROOMS and not any(within(name, room) for room in rooms)

@@ -6,9 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.snapshots import Snapshot
+from mrc_testbed.testbed.evidence.snapshots import Snapshot
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.evs import ev_ids
 from mrc_testbed.topos.plan import Plan
@@ -43,18 +41,6 @@ class PathCount:
         return self.host, self.peer, self.path.plane, self.path.uplink
 
 
-def tells_paths(record: RunRecord) -> bool:
-    """True if hosts told what they sent and lost by path. Those of earlier versions did not."""
-    return any(shot.sent_by_path is not None for shot in record.snapshots.last().values())
-
-
-def told(record: RunRecord) -> Iterator[tuple[Snapshot, list[PathCount]]]:
-    """Each snapshot, with what its host tells of its paths."""
-    reader = ToldPaths(record.scenario, record.plan, retirements(record))
-    for shot in record.snapshots.thinned(0):
-        yield shot, reader.take(shot)
-
-
 class ToldPaths:
     """Reads what hosts tell of their paths, snapshot by snapshot. What a host tells of a peer counts from when it told
     of that one last; with few paths that is the snapshot before."""
@@ -79,7 +65,7 @@ class ToldPaths:
         peers = sorted({*(shot.sent_by_path or ()), *shot.lost_by_path})
         for key in ((shot.host, peer) for peer in peers):
             if key not in self._paths:
-                self._paths[key] = _paths(self._scenario, self._plan, *key)
+                self._paths[key] = paths_between(self._scenario, self._plan, *key)
                 self._since[key] = self._before.get(shot.host, shot.t_ns)
             rows += self._rows(shot, key)
         mine = [key for key in self._paths if key[0] == shot.host]
@@ -101,28 +87,12 @@ class ToldPaths:
                 yield PathCount(host, peer, path, begin_ns, shot.t_ns, count, 0)
 
 
-def paths_between(record: RunRecord, host: str, peer: str) -> Sequence[PathId]:
+def paths_between(scenario: Scenario, plan: Plan, host: str, peer: str) -> Sequence[PathId]:
     """In the order in which a host tells of them; none for names that are not in the plan."""
-    return _paths(record.scenario, record.plan, host, peer)
-
-
-def _paths(scenario: Scenario, plan: Plan, host: str, peer: str) -> Sequence[PathId]:
     hosts = plan.host_by_name
     if host == peer or not {host, peer} <= hosts.keys():
         return ()
     return ev_ids(scenario, plan, hosts[host], hosts[peer])
-
-
-@derived
-def retirements(record: RunRecord) -> Retirements:
-    """Those of the whole run."""
-    found: Retirements = {}
-    for change in record.ev_changes:
-        if change.retired:
-            times, first = found.setdefault(change.path, ([], []))
-            times.append(change.t_ns)
-            first.append(change.first_lost_tx_ns)
-    return found
 
 
 def first_lost(known: Retirements, path: HostPath, begin_ns: int, end_ns: int) -> int:

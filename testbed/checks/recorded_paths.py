@@ -1,8 +1,9 @@
-"""The same of runs whose hosts did not tell of paths: reckoned from what they sent and lost in all. Pure.
+"""What each host of a run that is over sent and lost on each path, stretch by stretch. Pure.
 
-What a host sent between two snapshots is divided among its paths in use, by how much each carried in the whole run.
-What vanished meanwhile is put down to the paths that it retired for it. So a path that loses without being retired is
-not seen, and losses of two paths at once may change places.
+Hosts tell of their paths. Where they did not, it is reckoned from what they sent and lost in all: what a host sent
+between two snapshots is divided among its paths in use, by how much each carried in the whole run. What vanished
+meanwhile is put down to the paths that it retired for it. So a path that loses without being retired is not seen, and
+losses of two paths at once may change places.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections import deque
 from collections.abc import Iterator
 
 from mrc_testbed.testbed.checks.derived import derived
-from mrc_testbed.testbed.checks.events import ASSUMED_BAD
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.snapshots import Snapshot
-from mrc_testbed.testbed.checks.told_paths import (
+from mrc_testbed.testbed.evidence.events import ASSUMED_BAD
+from mrc_testbed.testbed.evidence.snapshots import Snapshot
+from mrc_testbed.testbed.evidence.told_paths import (
     HostPath,
     PathCount,
+    Retirements,
+    ToldPaths,
     first_lost,
     paths_between,
-    retirements,
 )
 from mrc_testbed.topos.usid import PathId
 
@@ -29,6 +31,18 @@ _BLAMED = ("lost_overtaken", "lost_reordered", "lost_probed", "lost_timeout")
 _UNUSED = (ASSUMED_BAD, "DENIED")
 _REMEMBERED = 3
 """Snapshots for which a retired path still takes losses that show later."""
+
+
+def tells_paths(record: RunRecord) -> bool:
+    """True if hosts told what they sent and lost by path. Those of earlier versions did not."""
+    return any(shot.sent_by_path is not None for shot in record.snapshots.last().values())
+
+
+def told(record: RunRecord) -> Iterator[tuple[Snapshot, list[PathCount]]]:
+    """Each snapshot, with what its host tells of its paths."""
+    reader = ToldPaths(record.scenario, record.plan, retirements(record))
+    for shot in record.snapshots.thinned(0):
+        yield shot, reader.take(shot)
 
 
 def reckoned(record: RunRecord) -> Iterator[tuple[Snapshot, list[PathCount]]]:
@@ -99,7 +113,7 @@ def _shares(record: RunRecord, host: str) -> dict[HostPath, float]:
     if counted:
         return counted
     peers = {change.peer for change in record.ev_changes if change.host == host}
-    ids = ((peer, path) for peer in sorted(peers) for path in paths_between(record, host, peer))
+    ids = ((peer, path) for peer in sorted(peers) for path in paths_between(record.scenario, record.plan, host, peer))
     return {(host, peer, path.plane, path.uplink): 1.0 for peer, path in ids}
 
 
@@ -125,6 +139,18 @@ def _part_in_use(record: RunRecord, key: HostPath, begin_ns: int, end_ns: int) -
             on = used[number]
         number, at_ns = number + 1, next_ns
     return total / (end_ns - begin_ns) if end_ns > begin_ns else float(on)
+
+
+@derived
+def retirements(record: RunRecord) -> Retirements:
+    """Those of the whole run."""
+    found: Retirements = {}
+    for change in record.ev_changes:
+        if change.retired:
+            times, first = found.setdefault(change.path, ([], []))
+            times.append(change.t_ns)
+            first.append(change.first_lost_tx_ns)
+    return found
 
 
 def _one_within(times: list[int] | tuple[()], begin_ns: int, end_ns: int) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mrc_testbed.testbed.checks.events import PathKey, read_events
-from mrc_testbed.testbed.checks.snapshots import Snapshots
+from mrc_testbed.testbed.evidence.events import PathKey, read_events
+from mrc_testbed.testbed.evidence.snapshots import Snapshots
 from mrc_testbed.testbed.rundir.files import RecordError, read_lines
 from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.snapshot_lines import SnapshotReader

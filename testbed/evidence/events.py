@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mrc_testbed.testbed.checks.probe_evidence import ToldProbes, told_probes_of
-from mrc_testbed.testbed.checks.snapshots import SnapshotPlaces, Snapshots, snapshot_of
+from mrc_testbed.testbed.evidence.probes import ToldProbes, told_probes_of
+from mrc_testbed.testbed.evidence.snapshots import SnapshotPlaces, Snapshots, snapshot_of
 from mrc_testbed.testbed.rundir.files import RecordError, line_blocks, parse_json
 from mrc_testbed.testbed.rundir.snapshot_lines import COUNTERS, NONZERO
 from mrc_testbed.topos.names import host_name

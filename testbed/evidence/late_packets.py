@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from mrc_testbed.testbed.checks.snapshots import Snapshot
-from mrc_testbed.testbed.checks.told_paths import PathCount
+from mrc_testbed.testbed.evidence.snapshots import Snapshot
+from mrc_testbed.testbed.evidence.told_paths import PathCount
 
 _Counted = deque[tuple[int, int]]
 """Times in ns, and how many then."""
