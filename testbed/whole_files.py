@@ -1,18 +1,19 @@
-"""Files that are there whole or not at all, and not written through a link."""
+"""Files and folders that are there whole or not at all, and not written through a link."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
 UNFINISHED = ".part"
-"""The end of the names of files whose writing was not finished."""
+"""The end of the names of files and folders whose writing was not finished."""
 
 
 def write_whole(path: Path, content: str) -> None:
@@ -45,3 +46,34 @@ def open_new(path: Path) -> IO[bytes]:
     OSError."""
     path.unlink(missing_ok=True)
     return path.open("xb")
+
+
+@contextlib.contextmanager
+def room_beside(path: Path) -> Iterator[Path]:
+    """A new folder beside a path (`NAME.<8 digits>.part`): what is built there lands by a rename. The folder goes with
+    the block. Raises OSError."""
+    room = path.parent / f"{path.name}.{token_hex(4)}{UNFINISHED}"
+    room.mkdir()
+    try:
+        yield room
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """A folder of these files and no others, in place of one that is there. Raises OSError, and then the old one is as
+    it was."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with room_beside(folder) as room:
+        new, old = room / "new", room / "old"
+        new.mkdir()
+        for name, text in files.items():
+            write_whole(new / name, text)
+        if folder.exists():
+            folder.rename(old)
+        try:
+            new.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise

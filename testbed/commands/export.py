@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrc_testbed.testbed.commands.options import Out, warn_of_plugins
+from mrc_testbed.testbed.commands.output import require_free
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.terminal import say
 
@@ -69,6 +70,7 @@ def export(
     image: Annotated[
         str, typer.Option(metavar="NAME", help="Container image of the switches.", rich_help_panel=_LABS)
     ] = "",
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite what is there.")] = False,
     out: Out = Path("results"),
 ) -> None:
     """Give a run to another tool, as a file or as a trace: faults, phases, steps, ports, EVs and goodput on one
@@ -77,15 +79,15 @@ def export(
         raise UsageError(f"export needs --to {', '.join(ExportTool)}, or --otlp URL")
     if to in (None, ExportTool.PERFETTO):
         _refuse_lab_options(set_, shape, image)
-        _export_run(run, to, otlp, file, out)
+        _export_run(run, to, otlp, file, out, force)
     elif otlp:
         raise UsageError(f"--otlp sends a run; --to {to} writes what a scenario has")
     elif to in (ExportTool.HTSIM, ExportTool.FLOWS):
         _refuse_lab_options(None, shape, image)
-        _export_flows(run, to, file, out, set_ or [])
+        _export_flows(_scenario_of(run, out, set_ or []), to, file, force)
     else:
         assert to is not None
-        _export_lab(run, to, file, out, set_ or [], shape, image)
+        _export_lab(_scenario_of(run, out, set_ or []), to, file, shape, image, force)
 
 
 def _refuse_lab_options(set_: list[str] | None, shape: bool, image: str) -> None:
@@ -94,7 +96,7 @@ def _refuse_lab_options(set_: list[str] | None, shape: bool, image: str) -> None
         raise UsageError(f"{given[0]} is for labs: --to containerlab, frr or sonic")
 
 
-def _export_run(run: Path, to: ExportTool | None, otlp: str, file: Path | None, out: Path) -> None:
+def _export_run(run: Path, to: ExportTool | None, otlp: str, file: Path | None, out: Path, force: bool) -> None:
     from mrc_testbed.testbed.checks.judge import judge
     from mrc_testbed.testbed.checks.record import load_record
     from mrc_testbed.testbed.export.otlp import send_trace
@@ -106,7 +108,7 @@ def _export_run(run: Path, to: ExportTool | None, otlp: str, file: Path | None, 
     record = load_record(folder)
     course = timeline(record)
     if to is not None:
-        _write(file or folder / f"{to.value}.json", perfetto_text(course, record.scenario.name))
+        _write(file or folder / f"{to.value}.json", perfetto_text(course, record.scenario.name), force or not file)
     if otlp:
         say(f"{send_trace(record, judge(record), course, otlp)} spans sent to {otlp}", err=True)
     for what in course.left_out:
@@ -114,26 +116,22 @@ def _export_run(run: Path, to: ExportTool | None, otlp: str, file: Path | None, 
     warn_of_plugins(folder)
 
 
-def _export_lab(
-    run: Path, to: ExportTool, file: Path | None, out: Path, changes: list[str], shape: bool, image: str
-) -> None:
+def _export_lab(scenario: Scenario, to: ExportTool, file: Path | None, shape: bool, image: str, force: bool) -> None:
     from mrc_testbed.testbed.export.lab.lab import LabTool, lab_of
 
-    scenario = _scenario_of(run, out, changes)
     lab = lab_of(scenario, LabTool(to.value), shape, image)
     folder = file or Path(f"{scenario.name}-{to.value}")
-    _write_folder(folder, lab.files)
+    _write_folder(folder, lab.files, force)
     say(folder)
     for what in lab.lost:
         say(f"not in it: {what}", err=True)
 
 
-def _export_flows(run: Path, to: ExportTool, file: Path | None, out: Path, changes: list[str]) -> None:
+def _export_flows(scenario: Scenario, to: ExportTool, file: Path | None, force: bool) -> None:
     from mrc_testbed.testbed.export.flows import SUFFIXES, exported_flows
 
-    scenario = _scenario_of(run, out, changes)
     flows = exported_flows(scenario, to.value)
-    _write(file or Path(f"{scenario.name}{SUFFIXES[to.value]}"), "".join(f"{line}\n" for line in flows.lines))
+    _write(file or Path(f"{scenario.name}{SUFFIXES[to.value]}"), "".join(f"{line}\n" for line in flows.lines), force)
     for line in flows.lost:
         say(f"not in it: {line}", err=True)
 
@@ -153,27 +151,28 @@ def _scenario_of(run: Path, out: Path, changes: list[str]) -> Scenario:
     return load_scenario(run, changes)
 
 
-def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    from mrc_testbed.testbed.whole_files import write_whole
+def _write_folder(folder: Path, files: Mapping[str, str], force: bool) -> None:
+    from mrc_testbed.testbed.whole_files import write_folder
 
     if str(folder) == "-":
         raise UsageError("--file -: a lab is a folder, not one file")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if strangers := sorted({each.name for each in folder.iterdir()} - files.keys()):
+        there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+        if strangers := sorted(there - files.keys()):
             raise UsageError(f"--file {folder}: has other files, {strangers[0]} for one; name a new folder")
-        for name, text in files.items():
-            write_whole(folder / name, text)
+        require_free(folder, force or not there, folder=True)
+        write_folder(folder, files)
     except OSError as error:
         raise UsageError(f"--file {folder}: cannot be written: {error.strerror}") from None
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, force: bool) -> None:
     from mrc_testbed.testbed.whole_files import write_whole
 
     if target == Path("-"):
         say(text, end="")
         return
+    require_free(target, force)
     try:
         write_whole(target, text)
     except OSError as error:

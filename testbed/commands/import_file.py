@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.commands.output import require_free
+from mrc_testbed.testbed.errors import ScenarioError, UsageError
 from mrc_testbed.testbed.inputs import STANDARD_STREAM
 from mrc_testbed.testbed.interchange.kinds import Format, StartUnit, format_of
 from mrc_testbed.testbed.terminal import say
@@ -16,6 +18,7 @@ from mrc_testbed.testbed.terminal import say
 if TYPE_CHECKING:
     from mrc_testbed.testbed.interchange.found import Found
     from mrc_testbed.testbed.interchange.scenario_text import ScenarioFiles
+    from mrc_testbed.testbed.scenario import Scenario
 
 
 def import_file(
@@ -65,30 +68,43 @@ def import_file(
     layout = layout_of(found, hosts)
     target = to or Path(f"{file.name.split('.')[0]}.yaml")
     files = scenario_files(found, layout, file.name, target)
-    _write(file, target, files, force)
-    lost = (*found.lost, *layout.lost)
-    _tell(target, files, found, lost, as_json)
+    scenario = _write(file, target, files, force)
+    _tell(target, files, found, (*found.lost, *layout.lost), as_json)
+    say(f"it takes about {scenario.estimate_ns / 1e6:.3g} ms of virtual time", err=True)
 
 
-def _write(source: Path, target: Path, files: ScenarioFiles, force: bool) -> None:
-    """Both files, or none; never over what was read."""
+def _write(source: Path, target: Path, files: ScenarioFiles, force: bool) -> Scenario:
+    """Both files, or none where they make no scenario; never over what was read, nor through a link."""
+    from mrc_testbed.testbed.whole_files import room_beside, write_parts, write_whole
+
     beside = target.parent / files.data_name
     for path in (target, beside):
-        if path.exists() and path.samefile(source):
-            raise UsageError(f"{path}: is what was read; give another name by -o")
-        if not force and path.exists():
-            raise UsageError(f"{path}: already exists; give another name, or --force to overwrite it")
+        require_free(path, force, read=source)
     try:
-        with beside.open("w", encoding="utf-8") as written:
-            written.writelines(f"{line}\n" for line in files.data())
-        target.write_text(files.scenario, encoding="utf-8")
+        with room_beside(target) as room:
+            built, data = room / target.name, room / beside.name
+            write_parts(data, (f"{line}\n" for line in files.data()))
+            write_whole(built, files.scenario)
+            scenario = _scenario(source, built)
+            data.replace(beside)
+            built.replace(target)
     except OSError as error:
-        raise UsageError(f"{error.filename}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
+    return scenario
+
+
+def _scenario(source: Path, built: Path) -> Scenario:
+    """What was built, as it is read. Raises UsageError with the mistakes of what it was built from."""
+    from mrc_testbed.testbed.scenario import load_scenario
+
+    try:
+        return load_scenario(built)
+    except ScenarioError as error:
+        wrong = (f"{source}: makes no scenario: {one.path}: {one.message}" for one in error.problems)
+        raise UsageError("\n".join(wrong).replace(f"{built.parent}{os.sep}", "")) from None
 
 
 def _tell(target: Path, files: ScenarioFiles, found: Found, lost: tuple[str, ...], as_json: bool) -> None:
-    from mrc_testbed.testbed.scenario import load_scenario
-
     if as_json:
         figures = {
             "from": found.kind,
@@ -106,5 +122,3 @@ def _tell(target: Path, files: ScenarioFiles, found: Found, lost: tuple[str, ...
         say(f"{target}: {files.scenario.splitlines()[0].removeprefix('# ')}")
         for line in lost:
             say(f"  lost: {line}")
-    scenario = load_scenario(target)
-    say(f"it takes about {scenario.estimate_ns / 1e6:.3g} ms of virtual time", err=True)

@@ -87,18 +87,18 @@ def copy(
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Copy a shipped scenario as a starting point."""
+    from mrc_testbed.testbed.commands.output import require_free
     from mrc_testbed.testbed.inputs import STANDARD_STREAM
     from mrc_testbed.testbed.scenario.load.shipped import shipped_named, with_own_hint
+    from mrc_testbed.testbed.whole_files import write_whole
 
     if file == STANDARD_STREAM:
         raise UsageError(f"-: name a file to copy to; `mrc-testbed scenarios show {name}` prints it")
     source = shipped_named(name).path
     target = Path(source.name) if file is None else file / source.name if file.is_dir() else file
+    require_free(target, force)
     try:
-        with target.open("w" if force else "x", encoding="utf-8") as copied:
-            copied.write(with_own_hint(source.read_text(encoding="utf-8")))
-    except FileExistsError:
-        raise UsageError(f"{target}: already exists; give another name, or --force to overwrite it") from None
+        write_whole(target, with_own_hint(source.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
     say(f"{target}: copied from {name}; `mrc-testbed run {target}`")

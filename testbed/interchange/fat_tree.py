@@ -5,7 +5,8 @@ Pure.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from mrc_testbed.topos.names import link_name, switch_name
 
@@ -28,11 +29,11 @@ class FatTree(NamedTuple):
     failed: tuple[FailedLink, ...]
 
     @property
-    def fabric(self) -> str:
+    def fabric(self) -> Mapping[str, Any]:
         """The key `family` of its fabric."""
         half = self.ports // 2
-        sizes = f"pods: {self.ports}, t0: {half}, t1: {half}, t2: {half * half}, hosts_per_t0: {half}"
-        return f"family: {{clos3: {{{sizes}}}}}"
+        sizes = {"pods": self.ports, "t0": half, "t1": half, "t2": half * half, "hosts_per_t0": half}
+        return {"family": {"clos3": sizes}}
 
     @property
     def links(self) -> tuple[str, ...]:

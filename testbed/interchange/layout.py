@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.interchange.fat_tree import FatTree
@@ -34,13 +35,13 @@ class HostLayout:
     fat_tree: FatTree | None = None
 
     @property
-    def fabric(self) -> str:
+    def fabric(self) -> Mapping[str, Any]:
         """The keys of a fabric in which switches have as many links up as down."""
         if self.fat_tree:
-            return f"planes: 4, {self.fat_tree.fabric}"
+            return {"planes": 4, **self.fat_tree.fabric}
         hosts = max([*self.host_of.values(), _USUAL_HOSTS - 1]) + 1
         rack = next(rack for most, rack in _RACKS if hosts <= most)
-        return f"planes: 4, t0_groups: {-(-hosts // rack)}, t1: {rack}, hosts_per_t0: {rack}"
+        return {"planes": 4, "t0_groups": -(-hosts // rack), "t1": rack, "hosts_per_t0": rack}
 
 
 def layout_of(found: Found, hosts: str) -> HostLayout:

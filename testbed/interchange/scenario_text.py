@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
 
 from mrc_testbed.testbed.interchange.distributions import size_lines
 from mrc_testbed.testbed.interchange.flow_lists import flow_lines
@@ -18,7 +23,7 @@ _STRETCH = 8000
 """What is written runs that many times faster with `scale: real`: usual ports then have 100 Gb/s."""
 _ALWAYS = "100000s"
 """For links that have failed: they heal at the end of the workload."""
-_COMMENT_COLUMNS = 120
+_COLUMNS = 120
 _QPS_IN_ALL, _USUAL_QPS = 1024, 4
 """The most of a scenario, and those of each pair of hosts that has flows."""
 
@@ -35,26 +40,27 @@ class ScenarioFiles:
 def scenario_files(found: Found, layout: HostLayout, source: str, target: Path) -> ScenarioFiles:
     """What is written: `target` is the file of the scenario, `source` the name of what was read."""
     suffix = ".flows.csv" if found.flows else ".graph.jsonl" if found.graph else ".sizes.cdf"
-    data_name = f"{target.stem}{suffix}"
+    name = f"{target.stem}{suffix}"
+    entry, data = _workload(found, layout, name)
+    return ScenarioFiles(_text(found, layout, source, target, entry), name, data)
+
+
+def _workload(found: Found, layout: HostLayout, name: str) -> tuple[Mapping[str, Any], Callable[[], Iterator[str]]]:
+    """The entry that plays the data file of this name, and the lines of that."""
     if found.graph:
         graph, hosts = _on_hosts(found.graph, layout)
-        entry = f"graph: {{file: {data_name}, stretch: {_STRETCH}, hosts: [{', '.join(hosts)}]}}"
-        return ScenarioFiles(_text(found, layout, source, target, entry), data_name, lambda: graph_lines(graph))
+        return {"graph": {"file": name, "stretch": _STRETCH, "hosts": hosts}}, lambda: graph_lines(graph)
     if found.flows:
-        entry = f"trace: {{file: {data_name}, stretch: {_STRETCH}{_fewer_qps(found)}}}"
-        text = _text(found, layout, source, target, entry)
-        return ScenarioFiles(
-            text, data_name, lambda: flow_lines(found.flows, lambda node: host_name(layout.host_of[node]))
-        )
-    entry = f"poisson: {{sizes: {data_name}, load: 50%, for: 40s}}"
-    return ScenarioFiles(_text(found, layout, source, target, entry), data_name, lambda: size_lines(found.sizes))
+        trace = {"file": name, "stretch": _STRETCH, **_fewer_qps(found)}
+        return {"trace": trace}, lambda: flow_lines(found.flows, lambda node: host_name(layout.host_of[node]))
+    return {"poisson": {"sizes": name, "load": "50%", "for": "40s"}}, lambda: size_lines(found.sizes)
 
 
-def _fewer_qps(found: Found) -> str:
+def _fewer_qps(found: Found) -> Mapping[str, int]:
     """The key `qps`, where all pairs together would have too many with the usual number."""
     pairs = len({(flow.src, flow.dst) for flow in found.flows})
     fitting = max(1, _QPS_IN_ALL // pairs)
-    return f", qps: {fitting}" if fitting < _USUAL_QPS else ""
+    return {"qps": fitting} if fitting < _USUAL_QPS else {}
 
 
 def _on_hosts(graph: Graph, layout: HostLayout) -> tuple[Graph, list[str]]:
@@ -68,38 +74,48 @@ def _on_hosts(graph: Graph, layout: HostLayout) -> tuple[Graph, list[str]]:
     return Graph(len(used), nodes), [host_name(layout.host_of[node]) for node in used]
 
 
-def _text(found: Found, layout: HostLayout, source: str, target: Path, entry: str) -> str:
-    return "\n".join(
-        (
-            f"# {_said(found, source)}",
-            "#",
-            f"#   mrc-testbed run {target.name}",
-            "#",
-            *_comments((*found.lost, *layout.lost)),
-            "# The file says nothing of the network: fabric and rates are ours. All of it is written "
-            f"{_STRETCH} times slower",
-            "# than it runs: `scale: real` gives ports of 100 Gb/s, T = 5 us, and the times of the file.",
-            f"name: {name_of(target)}",
-            "world: virtual",
-            "scale: real",
-            f"fabric: {{{layout.fabric}}}",
-            "workload:",
-            f"  - {entry}",
-            *_faults(layout),
-            "expect:",
-            "  - qp_errors == 0",
-            "",
-        )
+def _text(found: Found, layout: HostLayout, source: str, target: Path, entry: Mapping[str, Any]) -> str:
+    comments = (
+        f"# {_said(found, source)}",
+        "#",
+        f"#   mrc-testbed run {shlex.quote(target.name)}",
+        "#",
+        *_comments((*found.lost, *layout.lost)),
+        "# The file says nothing of the network: fabric and rates are ours. All of it is written "
+        f"{_STRETCH} times slower",
+        "# than it runs: `scale: real` gives ports of 100 Gb/s, T = 5 us, and the times of the file.",
     )
+    document = {
+        "name": name_of(target),
+        "world": "virtual",
+        "scale": "real",
+        "fabric": layout.fabric,
+        "workload": [entry],
+        **_faults(layout),
+        "expect": ["qp_errors == 0"],
+    }
+    return "".join(f"{_in_one_line(line)}\n" for line in comments) + _yaml(document)
 
 
-def _faults(layout: HostLayout) -> Iterator[str]:
+def _in_one_line(comment: str) -> str:
+    """With a sign for what would end the comment, as the name of a file may have it."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in comment)
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    yaml, text = YAML(pure=True), StringIO()
+    yaml.width, yaml.default_flow_style = _COLUMNS, None
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.dump(document, text)
+    return text.getvalue()
+
+
+def _faults(layout: HostLayout) -> Mapping[str, Any]:
     """Failed links are down from before the workload to its end."""
-    if layout.fat_tree:
-        yield "faults:"
-        yield f"  - {{at: cold-start, for: {_ALWAYS}, name: failed-links, link-down: ["
-        yield from (f"      '{link}'," for link in layout.fat_tree.links)
-        yield "    ]}"
+    if not layout.fat_tree:
+        return {}
+    links = list(layout.fat_tree.links)
+    return {"faults": [{"at": "cold-start", "for": _ALWAYS, "name": "failed-links", "link-down": links}]}
 
 
 def _said(found: Found, source: str) -> str:
@@ -121,7 +137,7 @@ def _comments(lost: tuple[str, ...]) -> Iterator[str]:
     for line in lost:
         words, row = line.split(" "), "# -"
         for word in words:
-            if len(row) + 1 + len(word) > _COMMENT_COLUMNS:
+            if len(row) + 1 + len(word) > _COLUMNS:
                 yield row
                 row = "#  "
             row += f" {word}"

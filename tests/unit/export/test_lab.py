@@ -207,7 +207,9 @@ def test_the_command_writes_a_folder_and_touches_no_stranger(tmp_path: Path, cal
     assert done.status == 0, done.err
     assert "not in it: Workload, faults and expectations." in done.err
     assert (folder / "lab-1.clab.yml").exists()
-    assert call("export", str(file), "--to", "containerlab", "--file", str(folder)).status == 0
+    again = call("export", str(file), "--to", "containerlab", "--file", str(folder))
+    assert (again.status, "already exists; give another name, or --force" in again.err) == (2, True)
+    assert call("export", str(file), "--to", "containerlab", "--file", str(folder), "--force").status == 0
     refused = call("export", str(file), "--to", "sonic", "--file", str(folder))
     assert refused.status == 2
     assert "has other files" in refused.err

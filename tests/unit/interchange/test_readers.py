@@ -111,7 +111,7 @@ def test_failed_links_are_those_of_a_fat_tree(tmp_path: Path) -> None:
     found = read_htsim(written(tmp_path, "f.cm", FAILED_CM))
     assert found.fat_tree
     assert found.fat_tree.links == ("p0-t1-0:p0-t2-1", "p0-t1-3:p0-t2-2")
-    assert found.fat_tree.fabric == "family: {clos3: {pods: 4, t0: 2, t1: 2, t2: 4, hosts_per_t0: 2}}"
+    assert found.fat_tree.fabric == {"family": {"clos3": {"pods": 4, "t0": 2, "t1": 2, "t2": 4, "hosts_per_t0": 2}}}
     assert [line.partition(":")[0] for line in found.lost] == [
         "1 x failure of a link that the fat tree of 16 nodes lacks, or of a TOR or CORE"
     ]

@@ -14,6 +14,7 @@ REPOSITORY = "repository"
 """The folder of what is about the repository: docs, tools, rules for all rooms."""
 OTHERWISE = {
     "commands/test_import.py": "calls the command",
+    "commands/test_landing.py": "calls the command",
     "commands/test_scenarios.py": "calls the command",
     "fabric/test_bgp_locators.py": "plans of all families, and what FRR is told of them",
     "planner/test_bridge_command.py": "calls the command",
