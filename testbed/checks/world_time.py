@@ -31,10 +31,12 @@ _LOOK = "look for what the transport waits for: `validate --predict` has the tim
 
 
 def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
-    """Against T; nothing where there is none. Faults at the start, and hosts that are written to be slow, explain a
-    longer one."""
+    """Against T; nothing where there is none. Faults at the start, hosts that are written to be slow, and planes that
+    hold so few packets that probes wait for each other explain a longer one."""
     scenario, observed = record.scenario, record.base_rtt_ns
     shape, cold = scenario.shape(), any(one.cold for one in scenario.occurrences)
+    slow = scenario.virtual.busy_ns or scenario.virtual.lateness_ns
+    longer = cold or slow or few_in_flight(shape, False, shape.family.least_share)
     if not shape.rtt_ns:
         return ()
     links_ns = shape.family.span(shape.family.farthest) * shape.wire_bytes * 8e9 / shape.port_rate_bps
@@ -48,7 +50,7 @@ def base_rtt(record: RunRecord) -> tuple[FidelityFigure, ...]:
     why, who = "", Party.PROGRAM if scenario.plugins else Party.MACHINE
     if observed < least_ns - STAMP_NS:
         why, limit = f"packets arrived before they can have, T is {number(rtt)} {scale.unit}", least_ns / scale.factor
-    elif observed > most_ns and not (cold or scenario.virtual.busy_ns or scenario.virtual.lateness_ns):
+    elif observed > most_ns and not longer:
         why = f"hosts took {number(seen - rtt)} {scale.unit} beside a round trip of {number(rtt)} {scale.unit}"
     if not why:
         return (FidelityFigure(BASE_RTT, seen, None, scale.unit, True),)

@@ -73,6 +73,12 @@ def test_what_the_way_explains_is_believed(record: RunRecord, base_rtt_ns: int) 
     assert base_rtt(measured(record, base_rtt_ns))[0].ok
 
 
+def test_probes_that_wait_for_each_other_on_a_thin_plane_are_believed(record: RunRecord) -> None:
+    thin = load_scenario_text(SMALL, overrides=["fabric.rtt=1ms"])
+    assert base_rtt(measured(record, 80_600_000, scenario=thin))[0].ok
+    assert not base_rtt(measured(record, 100_000, scenario=thin))[0].ok
+
+
 def test_without_a_delay_nothing_is_compared(record: RunRecord) -> None:
     none = load_scenario_text(SMALL, overrides=["fabric.rtt=0s"])
     assert base_rtt(measured(record, None, scenario=none)) == ()
