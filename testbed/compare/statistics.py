@@ -28,6 +28,8 @@ ALONE = "a single run gives no interval"
 _MOST_FREEDOM = 200
 """Beyond this the quantile hardly changes; it is kept constant, which makes intervals slightly wider: by 0.6 % at 95 %,
 by 1.3 % at one in 1000."""
+_ROUNDED = 1e-12
+"""What floats round, as a part of a number: differences that are nearer to each other are alike."""
 _PARTS = 100
 _HALVINGS = 45
 
@@ -114,7 +116,8 @@ def blocked_difference(of: Blocks, base: Blocks) -> Estimate:
         return Estimate(value, why=ALONE)
     within = sum((one - fmean(group)) ** 2 for pair in pairs for group in pair for one in group)
     between = sum(weight * (each - value) ** 2 for weight, each in zip(weights, differences, strict=True))
-    if not within + between:
+    largest = max(abs(one) for pair in pairs for group in pair for one in group)
+    if within + between <= (_ROUNDED * largest) ** 2:
         return Estimate(value, why=ALIKE)
     reach = t_quantile(freedom) * sqrt((within + between) / freedom / sum(weights))
     return Estimate(value, value - reach, value + reach)

@@ -17,7 +17,7 @@ from mrc_testbed.testbed.compare.comparison import ComparisonCell, compare
 from mrc_testbed.testbed.compare.figures import RunFigures
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.spread import spreads
-from mrc_testbed.testbed.compare.statistics import Estimate
+from mrc_testbed.testbed.compare.statistics import ALIKE, Estimate
 from mrc_testbed.testbed.compare.words import caveat
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
@@ -101,3 +101,11 @@ def test_spreads_of_groups_that_share_seeds_are_compared_seed_by_seed() -> None:
     runs = [one(name, seed, value**power) for name, power in (("1", 1), ("2", 2)) for seed, value in enumerate(hashed)]
     ((_, twice),) = [found.groups for found in spreads(compare(runs))]
     assert twice.reads == "more"
+
+
+@pytest.mark.parametrize("factor", [3, 1.1])
+def test_repeats_that_are_alike_in_each_pair_have_no_interval_however_floats_round(factor: float) -> None:
+    base = {0: 2.0, 1: 2.0, 2: 0.7, 3: 4.4, 4: 9.9}
+    found = cell_of({seed: factor * value for seed, value in base.items()}, base)
+    assert found.estimate is not None
+    assert (found.estimate.low, found.estimate.why, found.reads) == (None, ALIKE, "")
