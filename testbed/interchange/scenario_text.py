@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from mrc_testbed.testbed.interchange.distributions import size_lines
 from mrc_testbed.testbed.interchange.flow_lists import flow_lines
@@ -41,7 +42,7 @@ def scenario_files(found: Found, layout: HostLayout, source: str, target: Path) 
     """What is written: `target` is the file of the scenario, `source` the name of what was read."""
     suffix = ".flows.csv" if found.flows else ".graph.jsonl" if found.graph else ".sizes.cdf"
     name = f"{target.stem}{suffix}"
-    entry, data = _workload(found, layout, name)
+    entry, data = _workload(found, layout, DoubleQuotedScalarString(name))
     return ScenarioFiles(_text(found, layout, source, target, entry), name, data)
 
 
