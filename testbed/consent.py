@@ -1,13 +1,27 @@
-"""Whether the caller has asked for the code that a scenario names: the plugins beside it
-(mrc_testbed.testbed.scenario.plugins)."""
+"""Who and what is trusted: users whose files count as the caller's own, and whether the caller has asked for the code
+that a scenario names, the plugins beside it (mrc_testbed.testbed.scenario.plugins)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mrc_testbed.testbed.state import sudo_caller
+
 TRUST = "MRC_TRUST_PLUGINS"
 """With this in the environment, as 1, any plugin is run."""
+OWNERS = "MRC_TRUST_OWNERS"
+"""Numbers of users, with commas between them."""
+
+
+def trusts(owner: int) -> bool:
+    """True for root, the caller, the user behind sudo, and those whom `MRC_TRUST_OWNERS` names: what they may exchange
+    is as safe as what the caller may. Everybody where users have no numbers."""
+    if not hasattr(os, "geteuid"):
+        return True
+    named = os.environ.get(OWNERS, "").replace(" ", "").split(",")
+    return owner in {0, os.geteuid(), *(sudo_caller() or ())[:1]} or str(owner) in named
 
 
 class Consent:

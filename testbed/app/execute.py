@@ -7,18 +7,17 @@ import os
 import shlex
 import signal
 import socket
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from mrc_testbed.hosts.scratch import SOCKET
-from mrc_testbed.testbed.app.attach import folder_going_on
+from mrc_testbed.testbed.app.attach import run_going_on
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.fabric.running import seen_from_outside
-from mrc_testbed.testbed.rundir.ownership import writer_of
 from mrc_testbed.testbed.runner.exec_server import FORWARDED, LARGEST_REQUEST
 from mrc_testbed.testbed.runner.program_spec import SOCKET_VARIABLE
-from mrc_testbed.testbed.scenario import load_recorded
-from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
 _END_OF_OPTIONS = "--"
 _LARGEST_ANSWER = 1 << 12
@@ -43,7 +42,7 @@ def execute(host: str, words: Sequence[str], run: Path | None, out: Path) -> int
     request = json.dumps({"host": host, "command": command}).encode()
     if len(request) > LARGEST_REQUEST:
         raise UsageError(f"exec: the command is longer than {LARGEST_REQUEST >> 10} KiB: {shlex.join(command)[:40]}...")
-    with _connected(_socket_of(run, out)) as server:
+    with _socket_of(run, out) as path, _connected(path) as server:
         socket.send_fds(server, [request], [0, 1, 2])
         for number in FORWARDED:
             signal.signal(number, lambda number, _frame: server.send(str(int(number)).encode()) and None)
@@ -71,17 +70,17 @@ def _connected(path: Path) -> socket.socket:
         raise UsageError("exec: the run is another user's; run the same command with sudo") from None
     except OSError as error:
         raise RunError(f"exec: cannot reach the run: {error.strerror}; try again in a second") from None
+    _, listener, _ = struct.unpack("3i", server.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if listener not in (0, os.geteuid()):  # it would be given this terminal
+        raise UsageError("exec: another user listens in the place of the run")
     return server
 
 
-def _socket_of(run: Path | None, out: Path) -> Path:
+@contextmanager
+def _socket_of(run: Path | None, out: Path) -> Iterator[Path]:
     inside = os.environ.get(SOCKET_VARIABLE)
     if inside and run is None:
-        return Path(inside)
-    folder = folder_going_on(run, out)
-    if load_recorded(folder).world is WorldKind.VIRTUAL:
-        raise UsageError(f"{folder}: this run is in virtual time, which has no processes on hosts")
-    owner = writer_of(folder)
-    if owner is None:
-        raise UsageError(f"{folder}: this run is over; exec needs one that is going on")
-    return seen_from_outside(owner, SOCKET)
+        yield Path(inside)
+        return
+    with seen_from_outside(run_going_on(run, out, "exec").writer, SOCKET) as path:
+        yield path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.folders import hold, let_go
 from mrc_testbed.testbed.report.runs import ListedRun, RunState, listed_comparison, listed_run, listed_runs
 from mrc_testbed.testbed.rundir.ownership import is_running
 from mrc_testbed.testbed.rundir.results import is_comparison, mend_latest, run_folder, was_begun
@@ -84,12 +86,14 @@ def remove(out: Path, runs: Sequence[ListedRun]) -> None:
 
     Raises RunError when something cannot be removed; the others are gone then.
     """
-    failures = []
+    failures, held = [], hold(out)
     for run in runs:
         try:
-            shutil.rmtree(run.folder)
+            let_go(run.folder)
+            shutil.rmtree(held / run.folder.name)
         except OSError as error:
-            failures.append(f"{error.filename or run.folder}: {error.strerror}")
+            where = str(error.filename or run.folder).replace(os.fspath(held).removesuffix("."), f"{out}/", 1)
+            failures.append(f"{where}: {error.strerror}")
         except RecursionError:
             failures.append(f"{run.folder}: its folders are nested too deeply; use rm -r")
     mend_latest(out)

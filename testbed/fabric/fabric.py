@@ -25,6 +25,7 @@ from mrc_testbed.testbed.fabric.overlay import connect_management, lengthen_segm
 from mrc_testbed.testbed.fabric.path_order import keep_path_order
 from mrc_testbed.testbed.fabric.port_program import PortProgram, attach_lines
 from mrc_testbed.testbed.fabric.prediction import predicted_uplinks
+from mrc_testbed.testbed.fabric.processes import Process
 from mrc_testbed.testbed.fabric.prompt import Failed, prompt_on
 from mrc_testbed.testbed.fabric.sandbox import BPFFS, network_of, open_of
 from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
@@ -172,8 +173,12 @@ class Fabric(FabricCounts):
         """
         with ExitStack() as started:
             trimming = self.options.trimming if self.plan.by_usid else None
-            reader = SwitchReader(self.plan, self.pids, BPFFS, trimming)
-            return prompt_on(reader, self.pids, started, commands, addresses)
+            beside = {name: Process(pid) for name, pid in self.pids.items()}
+
+            def reader(pids: Mapping[str, int]) -> SwitchReader:
+                return SwitchReader(self.plan, pids, BPFFS, trimming)
+
+            return prompt_on(reader, self.plan, beside, started, commands, addresses)
 
     def network(self, host: str) -> int:
         """A descriptor of the network namespace of a host, which the caller closes. Raises FabricError."""

@@ -9,13 +9,14 @@ import contextlib
 import errno
 import os
 import select
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mrc_testbed.testbed.errors import FabricError, MissingCapability
 from mrc_testbed.testbed.fabric.mininet_parts import Intf, Link, Mininet, Node, log
 from mrc_testbed.testbed.fabric.node_shell import NodeShell
 from mrc_testbed.testbed.fabric.privileges import refusal
+from mrc_testbed.testbed.fabric.processes import Process
 from mrc_testbed.topos.nodes import Interface
 from mrc_testbed.topos.plan import Plan
 
@@ -66,7 +67,7 @@ class FabricNode(Node):  # type: ignore[misc]
     in its output, and hangs where it ends the shell or leaves a quote open.
     """
 
-    def __init__(self, name: str, address: str | None, beside: int | None = None) -> None:
+    def __init__(self, name: str, address: str | None, beside: Process | None = None) -> None:
         self.address = address
         self.typed = False
         self._beside = beside
@@ -150,20 +151,36 @@ class FabricNode(Node):  # type: ignore[misc]
         return self.address
 
 
-def _namespaces_of(pid: int, node: str) -> list[str]:
+def _namespaces_of(process: Process, node: str) -> list[str]:
     """The network that this process holds, and its mounts (FRR's folders), where it knows our processes: /proc there
     shows the processes of its own PID namespace alone. Raises FabricError if the process is gone."""
     kinds = {"net": "net", "mount": "mnt"}
     try:
-        names = kinds if os.path.samefile(f"/proc/{pid}/ns/pid", "/proc/self/ns/pid") else ["net"]
-    except FileNotFoundError:
+        names = kinds if os.path.samefile(process.path("ns/pid"), "/proc/self/ns/pid") else ["net"]
+    except OSError:
         raise FabricError(node, "enter its namespace", "its shell is gone; was it killed?") from None
-    return [f"--{name}=/proc/{pid}/ns/{kinds[name]}" for name in names]
+    return [f"--{name}={process.path(f'ns/{kinds[name]}')}" for name in names]
+
+
+class ShellsOf(Mapping[str, int]):
+    """The process of each node's shell, by the node's name: the one that it has now."""
+
+    def __init__(self, net: Mininet) -> None:
+        self._nodes = net.nameToNode
+
+    def __getitem__(self, name: str) -> int:
+        return int(self._nodes[name].pid)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
 
 def start_nodes(
     plan: Plan,
-    beside: Mapping[str, int] | None = None,
+    beside: Mapping[str, Process] | None = None,
     started: contextlib.ExitStack | None = None,
     addresses: Mapping[str, str] | None = None,
 ) -> Mininet:
@@ -176,12 +193,12 @@ def start_nodes(
     Mininet.inited = True  # its init() would write sysctls of the whole machine
     net = Mininet(controller=None, build=False)
     meant = {host.name: plan.address_of(host) for host in plan.hosts} | dict(addresses or {})
-    pids = beside or {}
+    held = beside or {}
     if started is not None:
         started.callback(_terminate, net)
     try:
         for name in plan.node_names:
-            net.nameToNode[name] = FabricNode(name, meant.get(name), pids.get(name))
+            net.nameToNode[name] = FabricNode(name, meant.get(name), held.get(name))
     except SystemExit as stop:  # Mininet's answer to a missing mnexec
         raise MissingCapability("mnexec is missing", "apt-get install mininet, or make setup") from stop
     for node in net.nameToNode.values():

@@ -20,14 +20,16 @@ from mrc_testbed.testbed.errors import ExitCode, TestbedError
 from mrc_testbed.testbed.fabric.cables import Cables
 from mrc_testbed.testbed.fabric.mininet_parts import Mininet, Node, log
 from mrc_testbed.testbed.fabric.node_shell import shown_status
-from mrc_testbed.testbed.fabric.nodes import FabricNode, describe_links, start_nodes
+from mrc_testbed.testbed.fabric.nodes import FabricNode, ShellsOf, describe_links, start_nodes
 from mrc_testbed.testbed.fabric.prober import KernelProber
+from mrc_testbed.testbed.fabric.processes import Process
 from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
 from mrc_testbed.testbed.interrupts import ignored_by_wish
 from mrc_testbed.testbed.oam.commands import carry_out, is_ours, read
 from mrc_testbed.testbed.switchview.show import as_json, shown, view_named
 from mrc_testbed.testbed.switchview.views import VIEWS
 from mrc_testbed.testbed.terminal import say
+from mrc_testbed.topos.plan import Plan
 
 _TYPED_BYTES = 1024
 _END_OF_INPUT = "\x04"
@@ -215,24 +217,26 @@ class _Script(Prompt):
 
 
 def prompt_on(
-    reader: SwitchReader,
-    pids: Mapping[str, int],
+    reader_of: Callable[[Mapping[str, int]], SwitchReader],
+    plan: Plan,
+    beside: Mapping[str, Process],
     started: contextlib.ExitStack,
     commands: Sequence[str] = (),
     addresses: Mapping[str, str] | None = None,
     note_asked: NoteAsked = _noted_nowhere,
 ) -> list[Failed]:
-    """Mininet's prompt in shells of its own, in the namespaces of processes `pids`; or single commands as it runs them.
-    `reader`: what `show` asks. `addresses`: what the names of hosts mean, where that is not their address in the
-    fabric. `note_asked`: told how many packets a host has sent to ask switches.
+    """Mininet's prompt in shells of its own, in the namespaces of processes `beside`; or single commands as it runs
+    them. `reader_of`: makes what `show` asks, of processes that hold the nodes. `addresses`: what the names of hosts
+    mean, where that is not their address in the fabric. `note_asked`: told how many packets a host has sent to ask
+    switches.
 
     It ends when the user leaves it, nobody reads its output any more, or by SIGTERM or SIGHUP; its shells end with
     `started`. Returns those single commands that failed.
     """
-    plan = reader.plan
-    cables = Cables(plan, pids)
     with _ended_by_signals():
-        net = start_nodes(plan, beside=pids, started=started, addresses=addresses)
+        net = start_nodes(plan, beside=beside, started=started, addresses=addresses)
+        pids = ShellsOf(net)
+        cables, reader = Cables(plan, pids), reader_of(pids)
         describe_links(net, plan)
         if commands:
             return _run_commands(_Script(net, cables, reader, note_asked), commands)

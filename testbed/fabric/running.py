@@ -8,12 +8,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import FabricError, RunError
 from mrc_testbed.testbed.fabric.nodes import SHELL_OF
 from mrc_testbed.testbed.fabric.privileges import needs_user_namespace
+from mrc_testbed.testbed.fabric.processes import Process, parent_of
 from mrc_testbed.testbed.fabric.prompt import Failed, NoteAsked, prompt_on
 from mrc_testbed.testbed.fabric.sandbox import BPFFS, enter_user_namespace_of
 from mrc_testbed.testbed.fabric.switch_reading import SwitchReader
@@ -32,7 +33,7 @@ class _RunIsOver(BaseException):
 
 
 def prompt_beside(
-    owner: int,
+    owner: Process,
     plan: Plan,
     note_asked: NoteAsked,
     commands: Sequence[str] = (),
@@ -44,39 +45,53 @@ def prompt_beside(
 
     It ends when the user leaves it, or when their supervisor ends: shells of ours would keep the run's namespaces
     alive. `owner` may go on, with the verdict or with the next run of a batch.
-    Returns those commands that failed. Raises RunError where the run is not that far yet, or is over;
-    MissingCapability without root, in a run that is not this user's own.
+    Returns those commands that failed. Raises RunError where the run is not that far yet, or is over; UsageError for
+    one of another user; MissingCapability without root, in a run that is not this user's own.
     """
-    shells = node_shells(owner)
-    missing = [name for name in plan.node_names if name not in shells]
-    if missing:
-        raise RunError(f"the run has no {missing[0]} yet: its fabric is being built; try again in a second")
+    shells, supervisor = _found(owner, plan.node_names)
     if needs_user_namespace():
         enter_user_namespace_of(next(iter(shells.values())))
+    programs = supervisor.path("root") / BPFFS.relative_to("/")
+
+    def prompt(started: ExitStack) -> list[Failed]:
+        def reader(pids: Mapping[str, int]) -> SwitchReader:
+            return SwitchReader(plan, pids, programs, trimming)
+
+        return prompt_on(reader, plan, shells, started, commands, addresses, note_asked)
+
     try:
-        supervisor = _supervisor_of(next(iter(shells.values())))
-        programs = Path(f"/proc/{supervisor}/root") / BPFFS.relative_to("/")
-        reader = SwitchReader(plan, shells, programs, trimming)
-        rest = commands, addresses, note_asked
-        return _prompt_until_it_ends(supervisor, lambda started: prompt_on(reader, shells, started, *rest))
+        return _prompt_until_it_ends(supervisor, prompt)
     except _RunIsOver:
         raise RunError(_IS_OVER) from None
 
 
-def seen_from_outside(owner: int, path: Path) -> Path:
-    """A path of the sandbox of process `owner`, as one of the whole machine. Raises RunError, MissingCapability as
-    `prompt_beside` does."""
-    shells = node_shells(owner)
-    if not shells:
-        raise RunError("the run has no hosts yet: its fabric is being built; try again in a second")
-    shell = next(iter(shells.values()))
-    root = Path(f"/proc/{_supervisor_of(shell)}/root")
+@contextmanager
+def seen_from_outside(owner: Process, path: Path) -> Iterator[Path]:
+    """A path of the sandbox of process `owner`, as one of the whole machine. Raises as `prompt_beside` does."""
+    shells, supervisor = _found(owner)
+    root = supervisor.path("root")
     if not os.access(root, os.X_OK) and needs_user_namespace():
-        enter_user_namespace_of(shell)
-    return root / path.relative_to("/")
+        enter_user_namespace_of(next(iter(shells.values())))
+    yield root / path.relative_to("/")
 
 
-def _prompt_until_it_ends(supervisor: int, prompt: Callable[[ExitStack], list[Failed]]) -> list[Failed]:
+def _found(owner: Process, names: Sequence[str] = ()) -> tuple[dict[str, Process], Process]:
+    """The shells of a run's nodes, and the process that holds its fabric. All of them may be entered."""
+    try:
+        owner.require_ours("this run")
+        shells = node_shells(owner.pid)
+        missing = [name for name in names if name not in shells] or ["hosts"] * (not shells)
+        if missing:
+            raise RunError(f"the run has no {missing[0]} yet: its fabric is being built; try again in a second")
+        supervisor = Process(next(iter(shells.values())).parent)
+        for each in (supervisor, *shells.values()):
+            each.require_ours("this run")
+    except OSError:
+        raise RunError(_IS_OVER) from None
+    return shells, supervisor
+
+
+def _prompt_until_it_ends(supervisor: Process, prompt: Callable[[ExitStack], list[Failed]]) -> list[Failed]:
     # Nobody is told any more while shells are ended, so that all of them are.
     with ExitStack() as started, _told_when_it_ends(supervisor):
         try:
@@ -86,32 +101,21 @@ def _prompt_until_it_ends(supervisor: int, prompt: Callable[[ExitStack], list[Fa
             raise
 
 
-def _supervisor_of(shell: int) -> int:
-    """The process that holds the fabric. Raises RunError where it has ended."""
-    try:
-        return _parent_of(Path(f"/proc/{shell}/stat"))
-    except OSError:
-        raise RunError(_IS_OVER) from None
-
-
-def _parent_of(stat: Path) -> int:
-    """Raises OSError where the process has ended."""
-    return int(stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
-
-
-def node_shells(owner: int) -> dict[str, int]:
+def node_shells(owner: int) -> dict[str, Process]:
     """The process of each node's shell among the descendants of `owner`, by the node's name."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = _parent_of(stat)
+            parent = parent_of(stat)
         except OSError:
             continue  # it has just ended
         children.setdefault(parent, []).append(int(stat.parent.name))
-    shells: dict[str, int] = {}
+    shells: dict[str, Process] = {}
     for pid in _descendants(owner, children):
-        if name := _node_of(pid):
-            shells.setdefault(name, pid)  # what a shell forks is called as the shell until it executes something else
+        with suppress(OSError):  # it has just ended
+            process = Process(pid)
+            if name := _node_of(process):
+                shells.setdefault(name, process)  # what a shell forks is called as it is until it executes another
     return shells
 
 
@@ -122,21 +126,19 @@ def _descendants(pid: int, children: dict[int, list[int]]) -> Iterator[int]:
         yield from _descendants(child, children)
 
 
-def _node_of(pid: int) -> str:
+def _node_of(process: Process) -> str:
     """The node whose shell this process is, or nothing. A shell's last argument says it (FabricNode)."""
-    try:
-        last = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").rpartition(b"\0")[2].decode(errors="replace")
-    except OSError:
-        return ""
+    last = process.path("cmdline").read_bytes().rstrip(b"\0").rpartition(b"\0")[2].decode(errors="replace")
     return last.removeprefix(SHELL_OF) if last.startswith(SHELL_OF) else ""
 
 
 @contextmanager
-def _told_when_it_ends(supervisor: int) -> Iterator[None]:
+def _told_when_it_ends(supervisor: Process) -> Iterator[None]:
     """Raise _RunIsOver in the main thread when process `supervisor` ends. Raises RunError where it has ended."""
     try:
-        process = os.pidfd_open(supervisor)
-    except ProcessLookupError:
+        process = os.pidfd_open(supervisor.pid)
+        supervisor.path("stat").read_bytes()  # else the number may be that of another
+    except OSError:
         raise RunError(_IS_OVER) from None
     stop, stopper = os.pipe()
     leaving = False

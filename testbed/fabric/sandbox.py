@@ -30,6 +30,7 @@ from mrc_testbed.hosts.scratch import PRIVATE
 from mrc_testbed.testbed.errors import ExitCode, FabricError, MissingCapability, RunError, TestbedError, lack_of
 from mrc_testbed.testbed.fabric import privileges
 from mrc_testbed.testbed.fabric.limits import lift_file_limit
+from mrc_testbed.testbed.fabric.processes import Process
 from mrc_testbed.testbed.interrupts import ignored_by_wish
 from mrc_testbed.testbed.terminal import say
 
@@ -364,11 +365,11 @@ def made_in_network_of(pid: int, node: str, make: Callable[[], T]) -> T:
         os.close(other)
 
 
-def enter_user_namespace_of(pid: int) -> None:
+def enter_user_namespace_of(process: Process) -> None:
     """Become root in the user namespace of a rootless sandbox, for good. Raises MissingCapability where it is not this
     user's own."""
     try:
-        other = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        other = os.open(process.path("ns/user"), os.O_RDONLY | os.O_CLOEXEC)
         try:
             _call("setns", other, CLONE_NEWUSER)
         finally:

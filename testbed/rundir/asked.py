@@ -19,7 +19,7 @@ def note_asked(folder: Path, host: str, packets: int) -> None:
     """Add what one command has sent. One write, so that lines of several prompts do not mix. Raises RunError."""
     path = folder / ASKED
     try:
-        with open(path, "a", encoding="ascii", buffering=1) as file:
+        with path.open("a", encoding="ascii", buffering=1) as file:
             owner = folder.stat()
             if os.geteuid() == 0 and os.fstat(file.fileno()).st_uid != owner.st_uid:
                 os.fchown(file.fileno(), owner.st_uid, owner.st_gid)

@@ -117,7 +117,7 @@ def writer_of(folder: Path) -> int | None:
     here = _pid_namespace()
     if not here or owner.get("pid_namespace") != here or not isinstance(owner.get("pid"), int):
         raise UsageError(f"{folder}: this run goes on in another container or on another machine; attach to it there")
-    return int(owner["pid"])
+    return int(owner["pid"]) if owner.get("pid_since") == _begin_of(owner["pid"]) else None
 
 
 def _was_claimed(folder: Path) -> bool:

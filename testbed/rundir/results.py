@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import RunError, TestbedError, UsageError, lack_of
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.folders import hold
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
@@ -80,12 +81,12 @@ def _cannot_make(out: Path, error: OSError) -> TestbedError:
 def run_folder(run: Path, out: Path = RESULTS) -> Path:
     """The folder that the user means by `run`: a path, the name of a run in `out`, or `latest` there.
 
-    Links are resolved. Raises UsageError if there is no such folder, or no run in it.
+    Links are resolved, and the folder is held. Raises UsageError if there is no such folder, or no run in it.
     """
     places = _places(run, out)
     for place in places:
         if is_run_folder(place):
-            return _behind_link(place)
+            return hold(_behind_link(place))
     existing = next((place for place in places if os.path.isdir(place)), None)
     if existing is not None:
         raise UsageError(f"{existing}: has no {SCENARIO_FILE}: not a run folder")

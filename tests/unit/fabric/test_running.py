@@ -15,6 +15,7 @@ import pytest
 
 from mrc_testbed.testbed.errors import FabricError, RunError
 from mrc_testbed.testbed.fabric import nodes, prompt, running
+from mrc_testbed.testbed.fabric.processes import Process
 from mrc_testbed.testbed.fabric.prompt import Failed
 from mrc_testbed.topos.plan import Plan
 
@@ -48,7 +49,7 @@ class Tree:
         time.sleep(5)
 
     def prompt(self) -> list[Failed]:
-        return running.prompt_beside(self.owner.pid, PLAN, lambda *_: None, ["h0 true"])
+        return running.prompt_beside(Process(self.owner.pid), PLAN, lambda *_: None, ["h0 true"])
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def tree(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tree]:
 FAILED = [Failed("h0 true: status 1", 1)]
 PROMPT: dict[str, Callable[..., Any]] = {
     "Cables": lambda *_: None,
-    "start_nodes": lambda *_, **__: {},
+    "start_nodes": lambda *_, **__: SimpleNamespace(nameToNode={}),
     "describe_links": lambda *_: None,
     "_run_commands": lambda *_: FAILED,
 }

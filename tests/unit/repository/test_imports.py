@@ -31,11 +31,12 @@ ORDER = (
         "testbed.interrupts",
         "testbed.version",
         "testbed.state",
+        "testbed.consent",
+        "testbed.folders",
         "testbed.whole_files",
         "testbed.kept",
         "testbed.terminal",
         "testbed.inputs",
-        "testbed.consent",
     ),
     *("testbed.cpus", "testbed.arrays", "testbed.xor", "testbed.calibration"),
     *(

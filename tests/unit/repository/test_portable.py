@@ -49,6 +49,7 @@ OF_THE_KERNEL = {
                 "path_order",
                 "port_program",
                 "prober",
+                "processes",
                 "prompt",
                 "switch_reading",
             ),
