@@ -29,9 +29,9 @@ from mrc_testbed.testbed.incidents.protocol import (
     LookBudget,
     as_line,
 )
+from mrc_testbed.testbed.launcher.line_program import LineProgram
 from mrc_testbed.testbed.rundir.files import any_values, refuse_links, write_failed
 from mrc_testbed.testbed.rundir.ownership import write_given
-from mrc_testbed.testbed.runner.line_program import LineProgram
 from mrc_testbed.testbed.state import sudo_caller
 
 _END_S = 2.0
@@ -138,7 +138,7 @@ def converse(called: ProgramCalled, conversation: Conversation) -> int:
     try:
         with suppress(BrokenPipeError):
             for line in _lines(program, deadline_s):
-                program.say(conversation.reply(line))
+                program.say(conversation.reply(line), deadline_s)
     except TimeoutError:
         raise RunError(f"{name}: its time of {called.timeout_s:g} s is over; --timeout gives more") from None
     else:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.incidents.observer import Facts, Observer, UnknownThing
-from mrc_testbed.testbed.rundir.files import parse_json
+from mrc_testbed.testbed.launcher.said import NotAnObject, read_object
 
 MOST_LOOKS = 10_000
 MOST_BYTES = 64 << 20
@@ -121,12 +121,9 @@ def _request(line: str) -> dict[str, Any]:
     if len(line) >= MOST_LINE_BYTES:
         raise BadRequest(f"a line has at most {MOST_LINE_BYTES} bytes")
     try:
-        request = parse_json(line)
-    except ValueError as error:
-        raise BadRequest(f'not JSON: {error}; write a line such as {{"tool": "wait", "s": 1}}') from None
-    if not isinstance(request, dict):
-        raise BadRequest('not a JSON object; write a line such as {"tool": "wait", "s": 1}')
-    return request
+        return read_object(line)
+    except NotAnObject as error:
+        raise BadRequest(f'{error}; write a line such as {{"tool": "wait", "s": 1}}') from None
 
 
 def _value(tool: str, arguments: Mapping[str, Any], key: str, kind: type) -> Any:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import RunError
-from mrc_testbed.testbed.runner.line_program import LineProgram
+from mrc_testbed.testbed.launcher.line_program import LineProgram
+from mrc_testbed.testbed.launcher.said import NotAnObject, read_object
 from mrc_testbed.testbed.state import sudo_caller
 
-_ANSWER_S = 5.0
+_ANSWER_S, _END_S = 5.0, 1.0
 MOST_LINE_BYTES = 1 << 20
 
 
@@ -24,27 +25,26 @@ class CalledProgram:
         self._name = command[0]
         try:
             self._program = LineProgram(command, sudo_caller(), folder)
+            self.kept_by = self._program.kept_by
         except OSError as error:
             raise RunError(f"controller: {self._name} cannot be started: {error.strerror}") from None
 
     def ask(self, line: Mapping[str, Any]) -> dict[str, Any]:
         """Its answer to a line. Raises RunError for one that is no JSON object, or does not come within 5 s."""
+        text = self._line(json.dumps(line))
         try:
-            self._program.say(json.dumps(line))
+            return read_object(text)
+        except NotAnObject as error:
+            said = text[:80].decode(errors="replace")
+            raise RunError(f"controller: {self._name} answered {said!r}, which is {error}") from None
+
+    def _line(self, asked: str) -> bytes:
+        deadline_s = time.monotonic() + _ANSWER_S
+        try:
+            self._program.say(asked, deadline_s)
+            line = self._program.hear(deadline_s, MOST_LINE_BYTES)
         except BrokenPipeError:
             raise self._ended() from None
-        text = self._line()
-        try:
-            answer = json.loads(text)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise RunError(f"controller: {self._name} answered {text[:80].decode(errors='replace')!r}, no JSON object")
-        return answer
-
-    def _line(self) -> bytes:
-        try:
-            line = self._program.hear(time.monotonic() + _ANSWER_S, MOST_LINE_BYTES)
         except TimeoutError:
             raise RunError(f"controller: {self._name} has not answered a line within {_ANSWER_S:g} s") from None
         if len(line) > MOST_LINE_BYTES:
@@ -54,7 +54,13 @@ class CalledProgram:
         return line.removesuffix(b"\n")
 
     def _ended(self) -> RunError:
-        return RunError(f"controller: {self._name} has ended with status {self._program.wait()}")
+        return RunError(f"controller: {self._name} has ended with status {self._status()}")
+
+    def _status(self) -> str:
+        try:
+            return str(self._program.wait(_END_S))
+        except TimeoutError:
+            return "none: it goes on without its streams"
 
     def end(self) -> None:
         """It and all that it has started are gone afterwards."""

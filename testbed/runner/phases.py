@@ -5,7 +5,7 @@ Nothing is judged here. However the phases end, the run folder then holds what w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -239,7 +239,7 @@ class Phases:
             )
         if scenario.controller:
             command = scenario.controller.command
-            self._called = CalledProgram(command, self._job.folder / PROGRAMS_FOLDER) if command else None
+            self._called = self._called_program(command) if command else None
             self._measurement.controller = CentralController(
                 *(scenario.controller.after_ns, self.plan, self._controller.pairs),
                 *(self._loop, recorder, self._progress.publish),
@@ -250,6 +250,11 @@ class Phases:
         self._exec = self._world.exec_server(places, self._programs.process_on, recorder)
         if self._job.audience:
             self._job.audience.serve(self._loop, self._interactive_faults() if self._job.interactive else None)
+
+    def _called_program(self, command: Sequence[str]) -> CalledProgram:
+        called = CalledProgram(command, self._job.folder / PROGRAMS_FOLDER)
+        self._environment["programs_kept_by"] = called.kept_by
+        return called
 
     def _interactive_faults(self) -> InteractiveFaults:
         scenario, program = self._job.scenario, self._world.options.port_program

@@ -46,6 +46,10 @@ def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> Non
     if not _has_programs(scenario):
         return
     contents = _contents(scenario, replays)
+    try:
+        (folder / PROGRAMS_FOLDER).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot write {folder / PROGRAMS_FOLDER}: {error.strerror}") from error
     for name, content in contents.items():
         path = folder / PROGRAMS_FOLDER / name
         try:

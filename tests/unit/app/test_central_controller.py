@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mrc_testbed.hosts.keeper import GROUP, NAMESPACE, SUBREAPER
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.errors import ScenarioError
@@ -25,6 +26,7 @@ workload: [{{all-to-all: {{hosts: all, size: 64KiB, iterations: 80}}}}]
 faults: [{{at: 500ms, link-down: "{CUT}", for: 1s, name: cut}}]
 """
 MS = 1_000_000
+WAYS = (NAMESPACE, SUBREAPER, GROUP)
 
 
 def run(out: Path, *overrides: str) -> RunRecord:
@@ -133,7 +135,9 @@ def test_a_program_decides(tmp_path: Path) -> None:
     ("program", "said"),
     [
         ("import sys; sys.exit(3)", "python3 has ended with status 3"),
-        ("print('what?', flush=True); input()", "answered 'what?', no JSON object"),
+        ("print('what?', flush=True); input()", "answered 'what?', which is not JSON"),
+        ("print('[' * 200_000, flush=True); input()", "which is JSON of more than 64 brackets within brackets"),
+        ("import os, time; os.close(0); os.close(1); time.sleep(60)", "python3 has ended with status none: it goes on"),
         ("""print('{"deny": ["p0-t9-0"]}', flush=True); input()""", "'p0-t9-0' is no list of links"),
         ("""print('{"deny": "p0-t1-0"}', flush=True); input()""", "'p0-t1-0' is no list of links"),
     ],
@@ -143,3 +147,11 @@ def test_a_program_that_answers_something_else_ends_the_run_with_a_line(
 ) -> None:
     record = called(tmp_path, program)
     assert [line.error for line in record.history if line.error and said in line.error]
+
+
+def test_a_command_needs_no_file_beside_the_scenario(tmp_path: Path) -> None:
+    command = "controller.command=/bin/sh -c 'while read line; do echo {}; done'"
+    record = run(tmp_path, command)
+    assert not [line.error for line in record.history if line.error]
+    assert record.environment["programs_kept_by"] in WAYS
+    assert [wrong for wrong in documented.undocumented(record.folder) if "environment" in wrong] == []

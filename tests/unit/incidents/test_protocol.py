@@ -96,6 +96,7 @@ def test_answers_have_the_time_at_which_they_are_given(case: CaseFolder) -> None
     ("line", "says"),
     [
         ("x", "not JSON: Expecting value"),
+        ("[" * 200_000, "JSON of more than 64 brackets within brackets; write a line such as"),
         ("[1]", 'not a JSON object; write a line such as {"tool": "wait", "s": 1}'),
         ('{"tool": "hots"}', "there is no tool 'hots'; did you mean 'host'?"),
         ('{"tool": "ping"}', f"there is no tool 'ping'; there are {TOOLS}"),
@@ -147,6 +148,10 @@ def test_a_program_talks_over_its_standard_streams(case: CaseFolder, tmp_path: P
     [
         ("import time; time.sleep(60)", "its time of 1 s is over; --timeout gives more"),
         ("import os, time; os.close(1); time.sleep(60)", "went on 2 s after its last line, and was ended"),
+        (
+            'import time; [print(\'{"tool": "topology"}\') for _ in range(200)]; print(flush=True); time.sleep(60)',
+            "its time of 1 s is over; --timeout gives more",
+        ),
     ],
 )
 def test_a_program_that_never_ends_is_ended(case: CaseFolder, tmp_path: Path, text: str, says: str) -> None:

@@ -37,6 +37,7 @@ ORDER = (
         "testbed.kept",
         "testbed.terminal",
         "testbed.inputs",
+        "testbed.launcher",
     ),
     *("testbed.cpus", "testbed.arrays", "testbed.xor", "testbed.calibration"),
     *(

@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from mrc_testbed.testbed.launcher.start import launch
 
 _CHUNK_BYTES = 1 << 16
 
 
 class LineProgram:
-    """Runs until it ends, or until `end`. Its standard error is that of this process."""
+    """Runs until it ends, or until `end`. Its standard error is that of this process. `kept_by`: the means by which it
+    ends with this process."""
 
     def __init__(self, command: Sequence[str], owner: tuple[int, int] | None, folder: Path | None = None) -> None:
         """Start it, by the user and group `owner` (None: as this process), in `folder` (None: this one). Raises
         OSError."""
-        rights: dict[str, Any] = {} if owner is None else {"user": owner[0], "group": owner[1], "extra_groups": []}
-        self._process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, **rights
-        )
-        assert self._process.stdin
-        assert self._process.stdout
-        self._input, self._output = self._process.stdin, self._process.stdout
+        self._launched = launch(command, (subprocess.PIPE, subprocess.PIPE, None), folder, owner)
+        self.kept_by = self._launched.kept_by
+        process = self._launched.process
+        assert process.stdin
+        assert process.stdout
+        self._input, self._output = process.stdin, process.stdout
+        os.set_blocking(self._input.fileno(), False)
         self._unread = b""
 
-    def say(self, line: str) -> None:
-        """Tell it one line. Raises BrokenPipeError where it hears no more."""
-        self._input.write(line.encode() + b"\n")
-        self._input.flush()
+    def say(self, line: str, deadline_s: float) -> None:
+        """Tell it one line. Raises BrokenPipeError where it hears no more, TimeoutError where it has not taken the line
+        at `deadline_s` of time.monotonic."""
+        left = memoryview(line.encode() + b"\n")
+        while left:
+            _, ready, _ = select.select([], [self._input], [], max(deadline_s - time.monotonic(), 0))
+            if not ready:
+                raise TimeoutError
+            with suppress(BlockingIOError):
+                left = left[os.write(self._input.fileno(), left) :]
 
     def hear(self, deadline_s: float, most_bytes: int) -> bytes:
         """The next that it says, with its line end. Without one: the last, or a line of more than `most_bytes`; empty:
@@ -54,16 +61,11 @@ class LineProgram:
         """Its exit status, or -N for signal N, when it has ended. Raises TimeoutError after `most_s`."""
         with suppress(BrokenPipeError):
             self._input.close()
-        try:
-            return self._process.wait(most_s)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError from None
+        return self._launched.wait(most_s)
 
     def end(self) -> None:
         """It and all that it has started are gone afterwards."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._launched.end()
         for stream in (self._input, self._output):
             with suppress(OSError):
                 stream.close()
