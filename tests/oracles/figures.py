@@ -6,13 +6,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
+from tests.oracles.flow_figures import FLOW_FIGURES, Found, Values
 from tests.oracles.raw import Raw, Row, Window
 
-Values = list[float]
-Found = Sequence[float] | float | None
-WARM_UP_MESSAGES = 10
 MANY_BYTES = 40 * 4400
 """Twice as many as the judge wants before it tells how a switch shares its load."""
 OUT, IN_USE = "ASSUMED_BAD", ("GOOD", "SKIP")
@@ -319,38 +317,6 @@ def uplink_share(raw: Raw, window: Window, scope: str) -> Found:
     return [sent / (sum(each) / len(each)) for each in used for sent in each]
 
 
-def _messages(raw: Raw, window: Window, scope: str, kind: str) -> Values:
-    pairs = {f"{entry[kind]['from']}->{entry[kind]['to']}" for entry in raw.scenario["workload"] if kind in entry}
-    return [
-        row["duration_ns"]
-        for row in raw.table("messages")
-        if row["flow"] in pairs
-        and scope in ("", row["flow"], row["flow"].split("->")[1])
-        and window.counts(row["end_ns"] - row["duration_ns"], row["end_ns"])
-    ]
-
-
-def message_time(raw: Raw, window: Window, scope: str) -> Found:
-    return _messages(raw, window, scope, "write") or None
-
-
-def latency(raw: Raw, window: Window, scope: str) -> Found:
-    """Without the ten messages that do not count, which are earlier than every window of ours begins."""
-    warm_up = WARM_UP_MESSAGES if window.words == "" else 0
-    return [took / 2 for took in _messages(raw, window, scope, "latency")[warm_up:]] or None
-
-
-def _traced(name: str) -> Callable[[Raw, Window, str], Found]:
-    def values(raw: Raw, window: Window, scope: str) -> Found:
-        return [
-            row[name]
-            for row in raw.table("flow_times")
-            if scope in ("", row["flow"], row["flow"].split("->")[1]) and window.counts(row["begin_ns"], row["end_ns"])
-        ] or None
-
-    return values
-
-
 def _told(raw: Raw, op: str) -> list[Row]:
     """Lines of one kind of the mapper."""
     file = raw.folder / "map.jsonl"
@@ -422,8 +388,7 @@ FIGURES: dict[str, Callable[[Raw, Window, str], Found]] = {
     "evs_retired": _changes(lambda old, new: old in IN_USE and new == OUT),
     "evs_restored": _changes(lambda old, new: old == OUT and new in IN_USE),
     **{"packets_lost": packets_lost, "lost_per_qp": lost_per_qp, "wasted": wasted, "out_of_order": out_of_order},
-    **{"queue_drops": queue_drops, "marks": marks, "stall": stall, "message_time": message_time, "latency": latency},
-    **{"flow_time": _traced("duration_ns"), "slowdown": _traced("slowdown")},
+    **{"queue_drops": queue_drops, "marks": marks, "stall": stall, **FLOW_FIGURES},
     **{"retransmissions": _final("retransmitted"), "timeouts": _final("timeouts"), "nacks": _final("nacks_received")},
     **{"trims": _final("trimmed_received"), "ecn_skips": _final("evs_skipped")},
     **{"located": located, "cleared": cleared, "map_precision": map_precision, "map_recall": map_recall},
