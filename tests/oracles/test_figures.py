@@ -18,7 +18,8 @@ from mrc_testbed.testbed.checks.windows import NoData, NotApplicable
 from mrc_testbed.testbed.expect import METRICS, ExpectError, parse_expectation, parse_figure
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from tests.oracles.corpus import NAMES, run_of
-from tests.oracles.figures import FIGURES, Found, jobs
+from tests.oracles.figures import FIGURES, jobs
+from tests.oracles.flow_figures import Found
 from tests.oracles.raw import Raw
 
 STATS = ("min", "median", "mean", "p90", "p99", "p100")

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.checks.judge import judge, read_verdict, write_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.report.frames.run import load_run
+from mrc_testbed.testbed.rundir.lines import Party
 from tests.unit.checks.test_ends import one_dies
 from tests.unit.checks.test_folder import SCENARIO, RunFolder, at
 
@@ -115,3 +116,30 @@ def test_a_written_limit_says_that_programs_should_have_ended(tmp_path: Path) ->
     text = (tmp_path / "scenario.yaml").read_text()
     (tmp_path / "scenario.yaml").write_text(f"time_limit: 130s\n{text}")
     assert ask(load_record(tmp_path), "programs_failed").value == 1
+
+
+@pytest.mark.parametrize(
+    ("stepped", "status", "why"),
+    [
+        (("h0", "h1"), PASS, ""),
+        (("h0",), FAIL, "no line of h1 matched 'done'"),
+        (("h1",), FAIL, "no line of h0 matched 'done'"),
+        ((), FAIL, "no line of h0 matched 'done'"),
+    ],
+)
+def test_each_program_prints_the_end_of_its_steps(
+    tmp_path: Path, stepped: tuple[str, ...], status: Status, why: str
+) -> None:
+    run_of(tmp_path, {"h0": WELL, "h1": WELL})
+    text = (tmp_path / "scenario.yaml").read_text()
+    (tmp_path / "scenario.yaml").write_text(text.replace("command: env", "command: env, step: done"))
+    with (tmp_path / "completions.csv").open("a") as file:
+        file.writelines(f"{host},0,{at(0)},{at(1)},0,0\n" for host in stepped)
+    found = {check.name: check for check in judge(load_record(tmp_path)).checks}[builtin.STEPS_PRINTED]
+    assert (found.status, found.observed, found.expected, found.why) == (status, 2 - len(stepped), "== 0", why)
+    assert found.who is Party.PROGRAM
+
+
+def test_what_prints_no_steps_is_not_asked_for_any(tmp_path: Path) -> None:
+    checks = judge(run_of(tmp_path, {"h0": WELL, "h1": WELL})).checks
+    assert builtin.STEPS_PRINTED not in {check.name for check in checks}

@@ -62,6 +62,43 @@ def test_lines_of_one_read_have_one_time() -> None:
         require_apart("h0", [5, 5, 5])
 
 
+def refusal(*ends_ms: float, jobs: tuple[str, ...] = ("mine",), rtt: str = "40ms") -> str:
+    record: Any = Record(list(ends_ms))
+    record.scenario = load_scenario_text(TEXT, overrides=[f"fabric.rtt={rtt}"])
+    try:
+        require_lines_in_time(record, jobs)
+    except NoData as error:
+        return str(error)
+    return ""
+
+
+def test_one_step_in_ten_may_be_shorter_than_half_of_t() -> None:
+    whole = [100.0 * (step + 1) for step in range(9)]
+    assert refusal(*whole, 919.999) == ""
+    assert refusal(*whole[:8], 819.999, 839.998).startswith("2 of 10 steps of h0 took less than T/2")
+    assert refusal(*whole[:8], 820, 840) == ""
+    assert refusal(20, 40, 60) == ""
+    assert refusal(19.999999, 40, 60).startswith("1 of 3 steps of h0 ")
+
+
+def test_steps_of_other_jobs_are_their_own() -> None:
+    assert refusal(1, 2, 3, jobs=("another",)) == ""
+    assert refusal(1, 2, 3, jobs=("another", "mine")) != ""
+
+
+def test_without_a_delay_a_step_takes_a_nanosecond_at_least() -> None:
+    assert refusal(100, 200, 200, rtt="0s").startswith("1 of 3 steps of h0 ")
+    assert refusal(100, 200, 200 + 1e-6, rtt="0s") == ""
+
+
+def test_one_line_in_ten_may_come_with_another() -> None:
+    require_apart("h0", [1, 1, *range(3, 11)])
+    with pytest.raises(NoData, match="3 of 10 lines of h0 came together"):
+        require_apart("h0", [1, 1, 1, *range(4, 11)])
+    with pytest.raises(NoData, match="2 of 9 lines of h0 came together"):
+        require_apart("h0", [1, 1, *range(3, 10)])
+
+
 def last(ends_ms: list[float], printed_ms: dict[float, float]) -> float:
     record: Any = Record(ends_ms, printed_ms)
     return statistic(printed_values(record, Window(), "program.loss", "last"), "last")

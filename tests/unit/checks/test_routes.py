@@ -13,14 +13,17 @@ from mrc_testbed.testbed.checks.counts import read_counts
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.routes import route_back, route_updates, times_until_full
 from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, outages
-from mrc_testbed.testbed.expect import Window
+from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.rundir.files import RecordError
 from mrc_testbed.testbed.rundir.tables import RouteSample
 from mrc_testbed.testbed.scenario import load_scenario_text
+from tests.unit.checks.test_folder import RunFolder, at, fault
 from tests.unit.recorded import record_run
 
 WHOLE = Window()
 S = 1_000_000_000
+BGP = "name: a\ntransport: tcp\nrouting: bgp\nworkload:\n  - train: {steps: 2, compute: 50ms, allreduce: 1MiB}\n"
+MISSING = "some routes were still missing when the next fault began or the run ended"
 
 
 @pytest.fixture
@@ -31,8 +34,7 @@ def static(tmp_path: Path) -> RunRecord:
 @pytest.fixture
 def bgp(static: RunRecord) -> RunRecord:
     """The same faults, in a scenario whose switches learn routes."""
-    text = "name: a\ntransport: tcp\nrouting: bgp\nworkload:\n  - train: {steps: 2, compute: 50ms, allreduce: 1MiB}\n"
-    return replace(static, scenario=load_scenario_text(text))
+    return replace(static, scenario=load_scenario_text(BGP))
 
 
 def healed_ns(record: RunRecord) -> int:
@@ -67,6 +69,53 @@ def test_static_routes_have_no_such_figure(static: RunRecord) -> None:
     with pytest.raises(NotApplicable, match="learn no routes"):
         times_until_full(static, WHOLE)
     assert route_back(static, outages(static)[0]).why
+
+
+def two_faults(path: Path) -> RunRecord:
+    """One from 3.5 to 4.5 s, and one from 6 to 6.5 s, in a fabric that learns its routes."""
+    folder = RunFolder()
+    folder.history[2:6] = [
+        fault(op, kind, second, fault=name)
+        for name, begin, end in (("one", 3.5, 4.5), ("two", 6.0, 6.5))
+        for op, second in (("inject", begin), ("heal", end))
+        for kind in ("invoke", "ok")
+    ]
+    return replace(load_record(folder.write(path)), scenario=load_scenario_text(BGP))
+
+
+def test_times_without_routes_belong_to_the_fault_before_them(tmp_path: Path) -> None:
+    record = two_faults(tmp_path)
+    cases: list[tuple[list[tuple[float, float | None]], tuple[float | str, float | str]]] = [
+        ([], (0, 0)),
+        ([(4, 5)], (0.5, 0)),
+        ([(3, 3.5)], (0, 0)),
+        ([(3, 3.6)], (0, 0)),
+        ([(4, 5), (5.5, 5.75)], (1.25, 0)),
+        ([(4.75, 6)], (1.5, 0)),
+        ([(4.75, 6.1)], (MISSING, 0)),
+        ([(6, 7)], (0, 0.5)),
+        ([(7, 8)], (0, 1.5)),
+        ([(4, None)], (MISSING, MISSING)),
+        ([(7, None)], (0, MISSING)),
+    ]
+    for spans, wanted in cases:
+        rows = [RouteSample(at(begin), "p0-t0-0", 3, 4) for begin, _ in spans]
+        rows += [RouteSample(at(end), "p0-t0-0", 4, 4) for _, end in spans if end is not None]
+        told = replace(record, routes=tuple(sorted(rows)))
+        found = [route_back(told, outage) for outage in outages(told)]
+        assert tuple(one.why or (one.ns or 0) / S for one in found) == wanted, spans
+        for name, value in zip(("one", "two"), wanted, strict=True):
+            if not isinstance(value, str):
+                assert times_until_full(told, Window(Span.FAULT, name)) == [value * S]
+
+
+def test_what_was_not_healed_or_never_broke_is_told(tmp_path: Path) -> None:
+    record = two_faults(tmp_path)
+    never = replace(record, history=tuple(line for line in record.history if line.op != "heal"))
+    assert [route_back(never, outage).why for outage in outages(never)] == ["it was not healed"] * 2
+    none = replace(record, history=tuple(line for line in record.history if line.op == "workload"))
+    with pytest.raises(NoData, match="no fault was injected"):
+        times_until_full(none, WHOLE)
 
 
 def updates(folder: Path, told: Any) -> int | None:
