@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _RATES = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"))
 
@@ -25,6 +27,12 @@ def plural(count: int, noun: str) -> str:
     """`1 host`, `2 hosts`, `24 switches`."""
     ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
     return f"{count:,} {noun}{ending}"
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """`h0, h1 and 2 more`: as many names as `most`, and how many others there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...], base: str) -> str:

@@ -29,6 +29,7 @@ from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
 from mrc_testbed.testbed.expect.window import WHOLE_RUN
 from mrc_testbed.testbed.rundir.lines import Party
 from mrc_testbed.testbed.scenario import Occurrence
+from mrc_testbed.topos.units import some
 
 FINISHED = "every rank finished all steps"
 ENDED = "every flow moved data and ended"
@@ -185,8 +186,8 @@ def ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     failed = bool(surely) or (waiting and stop_of(record).overdue)
     status = Status.FAIL if failed else Status.INCONCLUSIVE if lacking or waiting else Status.PASS
     names = [end.name for end in surely or lacking]
-    shown = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} did not"
-    why = "" if status is Status.PASS else _ended_so(record, shown if names else "senders were not done", failed)
+    shown = f"{some(names)} did not" if names else "senders were not done"
+    why = "" if status is Status.PASS else _ended_so(record, shown, failed)
     who = Party.NETWORK if failed else Party.SCENARIO
     return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why, who=who)
 
@@ -210,9 +211,8 @@ def programs_ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     lacking = [end for end in ends.values() if end.unfinished is not False and end.error not in excused - {None}]
     surely = [end.name for end in lacking if end.unfinished]
     names = surely or [end.name for end in lacking]
-    why = f"{', '.join(names[:4])}{' and others' if len(names) > 4 else ''} did not"
     status = Status.FAIL if surely else Status.INCONCLUSIVE if lacking else Status.PASS
-    told = _ended_so(record, why, bool(surely)) if lacking else ""
+    told = _ended_so(record, f"{some(names)} did not", bool(surely)) if lacking else ""
     who = Party.PROGRAM if surely else Party.SCENARIO
     return CheckResult(PROGRAMS_ENDED, status, len(names), "== 0", why=told, who=who)
 

@@ -31,6 +31,7 @@ from mrc_testbed.testbed.checks.windows import (
 )
 from mrc_testbed.testbed.evidence.snapshots import Snapshot
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Span, Window
+from mrc_testbed.topos.units import some
 
 LOST_PREFIX = "lost_"
 """Endpoints count lost packets by reason; the metric is the sum."""
@@ -159,7 +160,7 @@ def final_counters(record: RunRecord, scope: Scope) -> Mapping[str, Mapping[str,
     hosts = hosts_of(record, scope)
     silent = [host for host in hosts if host not in record.counters]
     if silent:
-        raise NoData(f"no final counters of {', '.join(silent[:4])}{' and others' if len(silent) > 4 else ''}")
+        raise NoData(f"no final counters of {some(silent)}")
     return {host: record.counters[host] for host in hosts}
 
 

@@ -25,7 +25,7 @@ from mrc_testbed.testbed.workloads.fairness import line_rate, max_min_shares, pa
 from mrc_testbed.testbed.workloads.flows import Flow
 from mrc_testbed.testbed.workloads.steady import Epoch, epochs, settle_ns
 from mrc_testbed.topos.in_flight import few_in_flight, slowest_between
-from mrc_testbed.topos.units import plural
+from mrc_testbed.topos.units import plural, some
 
 LEAST_PACKETS = 20
 """A packet more or less changes the rate of a time with fewer packets by more than 5 %: it is not known."""
@@ -256,7 +256,7 @@ def steady_rows(record: RunRecord, window: Window) -> Iterator[tuple[str, int, I
     if not due:
         raise NoPart(f"no flow was steady{in_words(window)}")
     if silent := sorted(due - heard):
-        raise NoData(f"nothing is known of {', '.join(silent[:4])}{in_words(window)}")
+        raise NoData(f"nothing is known of {some(silent)}{in_words(window)}")
 
 
 @derived

@@ -119,12 +119,6 @@ class LocatingScore:
         return self.alarms * 3600 * _S / self.clean_ns if self.clean_ns else None
 
     @property
-    def what_accuracy(self) -> float | None:
-        """Of the located faults whose kind was said, the part whose kind was right."""
-        said = [one.what for one in (*self.faults, *self.beside) if one.what is not None]
-        return sum(said) / len(said) if said else None
-
-    @property
     def brier(self) -> float | None:
         """How sure: the mean square of how far the chance said of each accusation was off."""
         return fmean((one.p - one.right) ** 2 for one in self.accusations) if self.accusations else None

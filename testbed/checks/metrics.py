@@ -183,13 +183,13 @@ def qp_errors(record: RunRecord, window: Window) -> float:
 
 @computes("evs_retired")
 def evs_retired(record: RunRecord, window: Window) -> float:
-    """TimeSet an EV in use became ASSUMED_BAD."""
+    """Times an EV in use became ASSUMED_BAD."""
     return _ev_changes(record, window, lambda change: change.retired)
 
 
 @computes("evs_restored")
 def evs_restored(record: RunRecord, window: Window) -> float:
-    """TimeSet an EV left ASSUMED_BAD for use."""
+    """Times an EV left ASSUMED_BAD for use."""
     return _ev_changes(record, window, lambda change: change.restored)
 
 
@@ -219,7 +219,7 @@ def marks(record: RunRecord, window: Window) -> float:
 
 @computes("pauses")
 def pauses(record: RunRecord, window: Window) -> float:
-    """TimeSet that ports were paused; none where no port can be."""
+    """Times that ports were paused; none where no port can be."""
     return sum(one.pauses for one in record.paused_ports)
 
 

@@ -146,7 +146,7 @@ def in_words(window: Window) -> str:
 
 def window_times(record: RunRecord, window: Window) -> TimeSet:
     """The moments of a window: its sentence of docs/scenario.md, less the windows of faults that it does not name where
-    it names one. TimeSet that are written are taken as they are.
+    it names one. Times that are written are taken as they are.
 
     Raises NoData where there is none, with the reason: a fault that was not injected or healed, a workload that never
     began or ended before the window did, another fault all the time.
@@ -168,7 +168,7 @@ def _known_windows(_record: RunRecord) -> dict[Window, TimeSet]:
 
 
 def _others(record: RunRecord, window: Window) -> list[Interval]:
-    """TimeSet of the faults that a window does not name, where it names one."""
+    """Times of the faults that a window does not name, where it names one."""
     named = {moment.fault for moment in (window.begin, window.end) if moment and moment.fault}
     return [time for fault, time in fault_windows(record) if named and fault not in named]
 

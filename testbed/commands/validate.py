@@ -24,6 +24,7 @@ from mrc_testbed.testbed.commands.options import (
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, TestbedError
 from mrc_testbed.testbed.terminal import say
+from mrc_testbed.topos.units import some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -149,8 +150,7 @@ def _of_cells(cells: Sequence[Cell], lines: Callable[[Scenario], Iterable[str]])
         for line in lines(cell.scenario):
             found.setdefault(line, []).append(in_brackets(cell.settings))
     for line, names in found.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield line if len(names) == len(cells) else f"{names[0]}{more} {line}"
+        yield line if len(names) == len(cells) else f"{some(names, 1)} {line}"
 
 
 def schema(

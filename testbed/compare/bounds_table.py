@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.compare.bounds import BoundRow, BoundsOf, Room
-from mrc_testbed.testbed.compare.table import WIDTH, plain_table
+from mrc_testbed.testbed.compare.table import WIDTH
 from mrc_testbed.testbed.compare.words import NOTHING
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from mrc_testbed.testbed.report.console import plain_table
+from mrc_testbed.topos.units import plural
 
 _STYLES = {
     Room.TIGHT: "bold red",
@@ -24,12 +25,10 @@ _STYLES = {
 
 def show_bounds(one: BoundsOf, chance: float, console: Console) -> None:
     """How many runs, and a row an expectation."""
-    from rich.text import Text
-
     console.width = max(console.width, WIDTH)
     out = f", {one.left_out} more not believed" if one.left_out else ""
     copies = f", {one.copies} more the same again in virtual time" if one.copies else ""
-    console.print(Text(f"{one.label}: {one.runs} run{'' if one.runs == 1 else 's'}{out}{copies}", style="bold"))
+    console.print(Text(f"{one.label}: {plural(one.runs, 'run')}{out}{copies}", style="bold"))
     if one.bounds:
         console.print(_table(one, chance))
     console.print()
@@ -39,12 +38,10 @@ def totals(found: Sequence[BoundsOf]) -> str:
     """`14 bounds: 1 tight, 13 enough`."""
     rooms = [row.room for one in found for row in one.bounds]
     counts = ", ".join(f"{rooms.count(room)} {room}" for room in Room if room in rooms)
-    return f"{len(rooms)} bound{'' if len(rooms) == 1 else 's'}{': ' if counts else ''}{counts}"
+    return f"{plural(len(rooms), 'bound')}{': ' if counts else ''}{counts}"
 
 
 def _table(one: BoundsOf, chance: float) -> Table:
-    from rich.text import Text
-
     table = plain_table()
     table.add_column("expectation", ratio=1, overflow="fold")
     for heading in ("observed", "deviations\nto the bound", f"once in {number(1 / chance)}\nruns beyond"):

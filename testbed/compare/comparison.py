@@ -21,6 +21,7 @@ from mrc_testbed.testbed.compare.statistics import (
     ratio,
     shared,
 )
+from mrc_testbed.topos.units import plural
 
 FEW = 10
 """Below this a count is too small for a ratio."""
@@ -246,7 +247,7 @@ def _left_out(columns: Sequence[ComparisonColumn], everything: bool) -> list[str
     open_ = sum(not run.believed for column in columns for run in column.runs)
     if not open_:
         return []
-    runs = f"{open_} inconclusive run{'s' if open_ > 1 else ''}"
+    runs = plural(open_, "inconclusive run")
     if everything:
         return [f"{runs} counted (--count-inconclusive): the machine may have caused their figures"]
     return [f"{runs} shown, not counted; --count-inconclusive counts them"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -12,6 +12,7 @@ from mrc_testbed.testbed.checks.steps import job_steps
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.scenario.model.evs import evs_a_plane
+from mrc_testbed.topos.units import some
 
 INJECTED_LATE_NS = 100_000_000
 """Faults are injected by a clock, so two runs of one schedule differ by at most this; on a faster network by less."""
@@ -45,7 +46,7 @@ def _schedule(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     keys = dict.fromkeys((*plans[0], *plans[1]))
     other = [f"{key[0]}, occurrence {key[1]}" for key in keys if plans[0].get(key) != plans[1].get(key)]
     same = f"the same {len(keys)} occurrences, with the same targets and times"
-    detail = f"different in {_some(other)}" if other else same
+    detail = f"different in {some(other)}" if other else same
     return DeterminismCheck("schedule of faults", not other, detail)
 
 
@@ -58,7 +59,7 @@ def _done(first: RunRecord, second: RunRecord) -> DeterminismCheck:
         return DeterminismCheck("injections and heals", True, f"the same {len(was)} steps in the same order")
     one, other = changed[0]
     more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
-    detail = f"first run: {_some(one) or 'nothing'}; second run: {_some(other) or 'nothing'}{more}"
+    detail = f"first run: {some(one) or 'nothing'}; second run: {some(other) or 'nothing'}{more}"
     return DeterminismCheck("injections and heals", False, detail)
 
 
@@ -90,7 +91,7 @@ def _work(first: RunRecord, second: RunRecord) -> DeterminismCheck:
     counts = [len(job_steps(record)) for record in (first, second)]
     if counts[0] != counts[1]:
         return DeterminismCheck("work", False, f"{counts[0]} and {counts[1]} steps were finished")
-    detail = f"different bytes in steps {_some(other)}" if other else f"{len(both)} steps with the same bytes"
+    detail = f"different bytes in steps {some(other)}" if other else f"{len(both)} steps with the same bytes"
     return DeterminismCheck("work", not other, detail)
 
 
@@ -103,12 +104,7 @@ def _paths(first: ComparedRun, second: ComparedRun) -> DeterminismCheck:
         return DeterminismCheck("paths that carried data", True, f"the same {len(first.paths)}")
     scenario, shape = first.record.scenario, first.record.scenario.shape()
     spare = shape.planes * evs_a_plane(scenario, shape, near=False) > scenario.endpoint.ev_active
-    detail = f"{len(only)} in one run only: {_some(only)}"
+    detail = f"{len(only)} in one run only: {some(only)}"
     return DeterminismCheck(
         "paths that carried data", spare, f"{detail}{' (by chance: there are spare ones)' if spare else ''}"
     )
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.compare.sequence import Apart, ChapterDiff, SequenceDiff
 from mrc_testbed.testbed.expect.vocabulary import Dimension
+from mrc_testbed.topos.units import some
 
 MOST = 6
 """Events of one kind that are named; the others are counted."""
@@ -31,11 +32,11 @@ def chapter_lines(chapter: ChapterDiff) -> Iterator[str]:
     """The differences of one chapter."""
     for whats, which in ((chapter.only_first, "first"), (chapter.only_second, "second")):
         if whats:
-            yield f"only in the {which} run: {named(whats)}"
+            yield f"only in the {which} run: {some(whats, MOST)}"
     if chapter.moved:
-        yield f"in another order: {named(chapter.moved)}"
+        yield f"in another order: {some(chapter.moved, MOST)}"
     if chapter.apart:
-        yield f"at another time: {named([apart_words(one) for one in chapter.apart])}"
+        yield f"at another time: {some([apart_words(one) for one in chapter.apart], MOST)}"
 
 
 def apart_words(one: Apart) -> str:
@@ -47,12 +48,6 @@ def apart_words(one: Apart) -> str:
 def bound_words(diff: SequenceDiff) -> str:
     """Within which times are taken for the same: `50 ms`."""
     return amount(Dimension.TIME, diff.bound_ns)
-
-
-def named(whats: Sequence[str]) -> str:
-    """Some of them, and the number of the others."""
-    more = f", and {len(whats) - MOST} more" if len(whats) > MOST else ""
-    return ", ".join(whats[:MOST]) + more
 
 
 def _same(diff: SequenceDiff) -> Iterator[str]:

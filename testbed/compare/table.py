@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow
@@ -15,12 +18,8 @@ from mrc_testbed.testbed.compare.sequence_words import sequence_lines
 from mrc_testbed.testbed.compare.spread import ABOUT, FigureSpread, apart_words, spreads
 from mrc_testbed.testbed.compare.transports import heads, side_by_side, trust, variant_rows
 from mrc_testbed.testbed.compare.words import caveat, estimate_words, findings, value_words, zero_words
+from mrc_testbed.testbed.report.console import plain_table
 from mrc_testbed.testbed.report.trust import short_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 WIDTH = 100
 SIDE_BY_SIDE = 5
@@ -37,8 +36,6 @@ _STYLES = {"better": "green", "worse": "red", "more": "yellow", "less": "yellow"
 
 def show_comparison(comparison: Comparison, sequences: SequenceDiff | None, console: Console) -> None:
     """The difference of the sequences, if any, then the tables, at least as wide as they need."""
-    from rich.text import Text
-
     console.width = max(console.width, WIDTH)
     if sequences:
         for line in sequence_lines(sequences):
@@ -49,9 +46,6 @@ def show_comparison(comparison: Comparison, sequences: SequenceDiff | None, cons
 
 def render_comparison(comparison: Comparison) -> RenderableType:
     """Everything for a rich console, readable without colour."""
-    from rich.console import Group
-    from rich.text import Text
-
     crossing = crossed(comparison)
     runs = _runs(comparison, all_of_them=not crossing)
     parts: list[RenderableType] = [runs] if runs.row_count else []
@@ -87,8 +81,6 @@ def _tables(comparison: Comparison) -> Iterator[RenderableType]:
 
 def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
     """A row a variant and a column a case. What is better than the first variant is bold, and has a mark."""
-    from rich.text import Text
-
     for one in tables:
         table = plain_table()
         for number, heading in enumerate(("", *one.cases)):
@@ -101,20 +93,8 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
     yield Text(win_words(tables[0]), style="dim")
 
 
-def plain_table(title: str = "") -> Table:
-    """A table of few lines, which all comparisons share."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
-    table.title, table.title_justify, table.title_style = title or None, "left", "bold"
-    return table
-
-
 def _runs(comparison: Comparison, all_of_them: bool) -> Table:
     """Each run, or only those that did not do what they should, where cells say the rest."""
-    from rich.text import Text
-
     table = plain_table()
     for heading in ("group", "seed", "verdict", "folder", "why"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "folder")
@@ -136,8 +116,6 @@ def _runs(comparison: Comparison, all_of_them: bool) -> Table:
 
 def _variants(comparison: Comparison) -> Table:
     """A row a group: what a job feels of faults, whatever its transport."""
-    from rich.text import Text
-
     table = plain_table()
     for number, heading in enumerate(heads(comparison)):
         table.add_column(heading, justify="right" if 0 < number < LAST_HEAD else "left", overflow="fold")
@@ -177,7 +155,7 @@ def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
     """One figure: the first axis downwards, the second across."""
     down, across = comparison.axes
     cells = {column.place: row.cells[number] for number, column in enumerate(comparison.columns)}
-    table = plain_table(row.figure.title)
+    table = _titled(row.figure.title)
     table.add_column(_heading(down.short))
     for value in across.values:
         table.add_column(_heading(f"{across.short}={value}"), justify="right", overflow="fold")
@@ -188,7 +166,7 @@ def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
 
 def _spreads(found: Sequence[FigureSpread]) -> Table:
     """A row a group, below its figure."""
-    table = plain_table("spread between seeds")
+    table = _titled("spread between seeds")
     for number, head in enumerate(("", "", "seeds", "least", "median", "most", "apart")):
         table.add_column(_heading(head), justify="right" if number > 1 else "left", overflow="fold", no_wrap=number > 1)
     for one in found:
@@ -199,16 +177,16 @@ def _spreads(found: Sequence[FigureSpread]) -> Table:
     return table
 
 
-def _heading(text: str) -> Text:
-    from rich.text import Text
+def _titled(title: str) -> Table:
+    return plain_table(title=title, title_justify="left", title_style="bold")
 
+
+def _heading(text: str) -> Text:
     return Text(text, style="bold")
 
 
 def _cell(row: ComparisonRow, cell: ComparisonCell) -> Text:
     """The mean; below it the ratio to the base, its interval, and the finding if it is more than chance."""
-    from rich.text import Text
-
     cell_text = Text(value_words(row, cell))
     if cell.estimate is None:
         return cell_text

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from mrc_testbed.testbed.compare.table import WIDTH, plain_table
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mrc_testbed.testbed.compare.table import WIDTH
 from mrc_testbed.testbed.compare.words import NOTHING, estimate_words, value_words
 from mrc_testbed.testbed.compare.worlds import Agreement, Reads, WorldRow, overall
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from mrc_testbed.testbed.report.console import plain_table
+from mrc_testbed.topos.units import plural
 
 _STYLES = {Reads.AGREES: "green", Reads.DIFFERS: "bold red", Reads.UNKNOWN: "bold yellow"}
 _HEADINGS = ("figure", "kernel", "virtual", "difference", "tolerance", "")
@@ -31,8 +32,7 @@ def totals(agreements: Sequence[Agreement]) -> str:
     """`3 scenarios: 2 agrees, 1 differs`, and what comes of all."""
     counts = [(sum(one.reads is each for one in agreements), each) for each in Reads]
     parts = ", ".join(f"{count} {each.value}" for count, each in counts if count)
-    word = "scenario" if len(agreements) == 1 else "scenarios"
-    return f"{len(agreements)} {word}: {parts}; the worlds: {overall(agreements).value}"
+    return f"{plural(len(agreements), 'scenario')}: {parts}; the worlds: {overall(agreements).value}"
 
 
 def said(one: Agreement) -> str:
@@ -42,8 +42,6 @@ def said(one: Agreement) -> str:
 
 
 def _table(one: Agreement) -> Table:
-    from rich.text import Text
-
     table = plain_table()
     for number, heading in enumerate(_HEADINGS):
         table.add_column(heading, justify="right" if 0 < number < 4 else "left", overflow="fold")

@@ -20,6 +20,7 @@ from mrc_testbed.testbed.lessons.kinds.names import same_name
 from mrc_testbed.testbed.lessons.reading import Keys, only_one
 from mrc_testbed.testbed.scenario import Occurrence, Scenario, load_scenario
 from mrc_testbed.testbed.scenario.text.units import DURATION, UnitError, format_duration
+from mrc_testbed.topos.units import some
 
 ALL = "all"
 _NOT_COMPARED = ("name", "about", "seed", "world", "scale", "virtual")
@@ -150,8 +151,7 @@ class Hit:
         faults = scenario.written_occurrences(scenario.seed)
         hit = {same_name(target) for fault in faults if self._counts(fault) for target in fault.targets}
         left = [name for name in self.wanted(scenario) if same_name(name) not in hit]
-        some = f"{', '.join(left[:3])}{f' and {len(left) - 3} more' if len(left) > 3 else ''}"
-        return f"no {self.kind or 'fault'}{self._when()} hits {some}" if left else ""
+        return f"no {self.kind or 'fault'}{self._when()} hits {some(left, 3)}" if left else ""
 
     def _counts(self, one: Occurrence) -> bool:
         inside = one.begin_ns >= self.from_ns and (not self.to_ns or one.end_ns <= self.to_ns)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from mrc_testbed.testbed.checks.result import NOT_JUDGED, Status
 from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.report.console import plain_table
 from mrc_testbed.testbed.report.outcome import NOT_RUN, WORDS, Case, RunOutcome, exit_code_of
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _STYLES = {
     WORDS[ExitCode.PASS]: "green",
@@ -26,12 +27,7 @@ _OTHERS = "bold yellow"
 
 def render_batch(cases: Sequence[Case]) -> RenderableType:
     """A row per case, and a line of totals."""
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column("scenario", overflow="fold", ratio=2)
     table.add_column("verdict", no_wrap=True)
     table.add_column("figures", overflow="fold", ratio=3)

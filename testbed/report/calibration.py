@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
 
 from mrc_testbed.testbed.calibration import Calibration, Step, lasting_pps, machine_capacity
+from mrc_testbed.testbed.report.console import plain_table
 from mrc_testbed.testbed.transports.base import Transport
 from mrc_testbed.testbed.transports.registry import TRANSPORTS, usual_packet
 from mrc_testbed.topos.budget import Capacity, carried_text, suggest
 from mrc_testbed.topos.cost import FEW_HOSTS, STANDARD_COST, cpus, crowding, full_load
 from mrc_testbed.topos.families.clos2 import clos2_shape
 from mrc_testbed.topos.units import count_text, rate_text, time_text
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _SIZES = ((8, 4), (8, 8), (16, 4), (16, 8), (32, 4), (64, 4))
 """Hosts and planes."""
@@ -24,17 +23,12 @@ _STANDARD_RATES = ((8, 4, 25_000_000), (16, 4, 12_500_000), (32, 4, 6_250_000), 
 
 def render_calibration(found: Calibration) -> RenderableType:
     """A line and a table for each transport that was measured, for a rich console."""
-    from rich.console import Group
-
     measured = [TRANSPORTS[word] for word in sorted(found.transports) if word in TRANSPORTS]
     return Group(*(part for transport in measured for part in _of_transport(found, transport)))
 
 
 def _of_transport(found: Calibration, transport: Transport) -> Iterator[RenderableType]:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    table = plain_table()
     table.add_column(f"fabric, over {transport}")
     for heading in ("port rate", "rtt", "packets/s", "CPUs", "share of budget"):
         table.add_column(heading, justify="right", no_wrap=True)

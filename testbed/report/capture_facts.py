@@ -10,6 +10,7 @@ from mrc_testbed.testbed.pcap.index import FOLDER, CaptureFile, late_words, read
 from mrc_testbed.testbed.report.random_targets import MAX_NAMES_SHOWN
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.captures import CaptureWindow
+from mrc_testbed.topos.units import plural, some
 
 
 def capture_line(folder: Path) -> str:
@@ -19,7 +20,7 @@ def capture_line(folder: Path) -> str:
         return ""
     packets, size = sum(each.packets for each in files), sum(each.bytes for each in files)
     lost = sum(each.lost for each in files)
-    parts = [f"{len(files)} file{'s' * (len(files) > 1)} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
+    parts = [f"{plural(len(files), 'file')} in {FOLDER}/", f"{packets} packets", f"{size / 1e6:.1f} MB"]
     parts.append(f"{lost} LOST by the capture" if lost else "none lost")
     parts += [f"{each.link} {text}" for each in files for text in _lacking(each)]
     return ", ".join(parts)
@@ -39,14 +40,13 @@ def capture_lines(scenario: Scenario) -> Iterator[str]:
     scenario = scenario.as_written
     captures = scenario.captures
     if captures:
-        names = [capture.link for capture in captures[:MAX_NAMES_SHOWN]]
-        more = f" and {len(captures) - len(names)} more" if len(captures) > len(names) else ""
+        names = some([capture.link for capture in captures], MAX_NAMES_SHOWN)
         longest = max(captures, key=lambda capture: capture.seconds)
-        times = f"{len(longest.windows)} window{'s' * (len(longest.windows) > 1)}, {longest.seconds:.1f} s in all"
+        times = f"{plural(len(longest.windows), 'window')}, {longest.seconds:.1f} s in all"
         if longest.windows == (CaptureWindow(0, scenario.time_limit_ns),):
             times = "the whole run"
         each = "" if len(captures) == 1 else "; the longest"
-        yield f"capture: {', '.join(names)}{more}{each}: {times}; {_most(scenario)}"
+        yield f"capture: {names}{each}: {times}; {_most(scenario)}"
 
 
 def _most(scenario: Scenario) -> str:

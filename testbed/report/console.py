@@ -6,16 +6,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from mrc_testbed.testbed.terminal import plain
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LOG_WIDTH = 110
 """Width of a file or a pipe."""
@@ -73,6 +72,13 @@ class PatientConsole(Console):
     @property
     def _stream(self) -> TextIO:
         return sys.stderr if self.stderr else sys.stdout
+
+
+def plain_table(**more: Any) -> Table:
+    """A table of few lines, as all results have it; `more` of rich."""
+    return Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", **{"padding": (0, 1), **more}
+    )
 
 
 def open_console(stderr: bool = False) -> PatientConsole:

@@ -32,7 +32,7 @@ from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
 from mrc_testbed.testbed.scenario.text.keys import value_text
 from mrc_testbed.topos.layout import tier_counts
-from mrc_testbed.topos.units import plural
+from mrc_testbed.topos.units import plural, some
 
 _SECOND_NS = 1_000_000_000
 _ALIKE = 1.1
@@ -140,13 +140,8 @@ def ends_words(record: RunRecord) -> str:
     why = f" ({stopped[0].why})" if stopped else ""
     rows = (("survived: ", by_how.get(How.ITSELF, []), ""), ("stopped by the testbed: ", stopped, why))
     told = [death_words(record)]
-    told += [f"{head}{_names(ends)}{tail}" for head, ends, tail in rows if ends]
+    told += [f"{head}{some([end.name for end in ends])}{tail}" for head, ends, tail in rows if ends]
     return "; ".join(filter(None, told))
-
-
-def _names(ends: Sequence[End]) -> str:
-    names = [end.name for end in ends]
-    return f"{', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}"
 
 
 def wait_line(record: RunRecord, job: NamedJob) -> str:
@@ -184,11 +179,7 @@ def _spread(record: RunRecord, window: Window) -> str:
     except NoData:
         return ""
     median, most = (amount(Dimension.TIME, statistic(times, stat)) for stat in ("median", "p100"))
-    return f"median {median}, P100 {most} ({_steps(len(times))})"
-
-
-def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"
+    return f"median {median}, P100 {most} ({plural(len(times), 'step')})"
 
 
 def headline(record: RunRecord) -> str:
@@ -206,7 +197,7 @@ def _step_headline(record: RunRecord, job: NamedJob) -> str:
     if not steps:
         return f"{whose}0 of {wanted} steps" if wanted else f"{whose}no step"
     whole = wanted in (0, len(steps))
-    count = f"{whose}{_steps(len(steps))}" if whole else f"{whose}{len(steps)} of {_steps(wanted)}"
+    count = f"{whose}{plural(len(steps), 'step')}" if whole else f"{whose}{len(steps)} of {plural(wanted, 'step')}"
     worst = amount(Dimension.TIME, max(step.duration_ns for step in steps))
     clean = _known(record, parse_figure("step_time.median clean").of(scope_of(job.name)))
     return f"{count}, P100 {worst}{'' if clean == NOTHING else f', clean median {clean}'}"

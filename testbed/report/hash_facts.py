@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.topos.layout import title
-from mrc_testbed.topos.units import plural
+from mrc_testbed.topos.units import plural, some
 from mrc_testbed.topos.usid import PathId
 
 _NAMED = 4
@@ -64,5 +64,4 @@ def _noun(record: RunRecord) -> str:
 
 def _flows(of_qps: Sequence[str]) -> str:
     flows = [f"{count} x {flow}" if count > 1 else flow for flow, count in Counter(of_qps).items()]
-    more = len(flows) - _NAMED
-    return ", ".join(flows[:_NAMED]) + (f" and {plural(more, 'other flow')}" if more > 0 else "")
+    return some(flows, _NAMED)

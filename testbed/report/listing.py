@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.report.runs import ListedRun, RunState
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from mrc_testbed.topos.units import plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,11 +50,11 @@ def show_runs(runs: Sequence[ListedRun], out: Path) -> None:
 def runs_table(runs: Sequence[ListedRun], now_s: float) -> Table:
     """A row per run, in their order; with the scenario where folder names do not show it, and the worlds where not all
     were run on the kernel."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold")
+    from mrc_testbed.testbed.report.console import plain_table
+
+    table = plain_table()
     names_tell = all(run.scenario in run.folder.name for run in runs)
     table.add_column("run", no_wrap=True)  # a name in two pieces cannot be copied
     if not names_tell:
@@ -81,7 +82,7 @@ def summed_up(runs: Sequence[ListedRun]) -> str:
         return "no runs"
     kinds = [run.state is RunState.COMPARISON for run in runs]
     counts = [(kinds.count(False), "run"), (kinds.count(True), "comparison")]
-    counted = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count]
+    counted = [plural(count, what) for count, what in counts if count]
     return f"{', '.join(counted)}, {size_words(sum(run.size_bytes for run in runs))}"
 
 

@@ -16,6 +16,7 @@ from mrc_testbed.testbed.checks.windows import workload_ns
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.report.transport_words import routing_words, transport_words
 from mrc_testbed.topos.plan import Plan
+from mrc_testbed.topos.units import some
 
 WIDTH = 80
 _S = 1e9
@@ -73,14 +74,9 @@ def _second(t_ns: int) -> str:
 def _beside(spell: MapSpell, plan: Plan) -> list[str]:
     """What it could as well be, and who has seen it; told once of a place while it stays the same."""
     said = spell.said
-    alike = _indented(f"or {_names(said.alike)}: the same packets cross these") if said.alike else []
-    hosts = "all hosts" if len(said.seers) == len(plan.hosts) else _names(said.seers)
+    alike = _indented(f"or {some(said.alike, _MOST_NAMED)}: the same packets cross these") if said.alike else []
+    hosts = "all hosts" if len(said.seers) == len(plan.hosts) else some(said.seers, _MOST_NAMED)
     return [*alike, *_indented(f"seen by {' and '.join(said.witnesses)} of {hosts}")]
-
-
-def _names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _indented(text: str) -> list[str]:
@@ -102,7 +98,8 @@ def blind_spots(record: RunRecord) -> Iterator[str]:
     if len(unseen) == len(links):
         yield "No link can be seen: hosts told of no packet that surely crossed one."
     elif unseen:
-        yield f"{len(unseen)} of {len(links)} links cannot be seen, no packet surely crossed them: {_names(unseen)}."
+        names = some(unseen, _MOST_NAMED)
+        yield f"{len(unseen)} of {len(links)} links cannot be seen, no packet surely crossed them: {names}."
     if found.late or found.stalled:
         yield (
             f"Left out: {found.late} rows of evidence that came too late, {found.stalled} of hosts that for a moment "

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
 
 from mrc_testbed.testbed.checks.observed import observed_words
 from mrc_testbed.testbed.report.batch import batch_as_dict, style_of, totals
+from mrc_testbed.testbed.report.console import plain_table
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.scenario.model.paper import MRC_PAPER
 from mrc_testbed.testbed.scenario.model.scale import speed_words
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _RATIOS = {"the paper reports": 4, "observed here": 7, "verdict": 4, "within": 3}
 """Of the widths of the columns that are as wide as there is room."""
@@ -75,11 +76,7 @@ def sources_of(cases: Sequence[Case]) -> set[str]:
 
 def pack_table(cases: Sequence[Case]) -> Table:
     """For a rich console of at least 80 columns."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", show_lines=True)
+    table = plain_table(show_lines=True)
     headings = columns_of(cases)
     for heading in headings:
         ratio = _RATIOS.get(heading)

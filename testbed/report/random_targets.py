@@ -10,6 +10,7 @@ from mrc_testbed.testbed.scenario.faults import Chaos, Entry, Fault
 from mrc_testbed.testbed.scenario.faults.occurrence import titled
 from mrc_testbed.testbed.scenario.faults.selection import Form
 from mrc_testbed.testbed.scenario.text.units import format_duration
+from mrc_testbed.topos.units import some
 
 MAX_EVENTS_SHOWN = 8
 MAX_NAMES_SHOWN = 8
@@ -25,9 +26,8 @@ def random_target_lines(scenario: Scenario) -> Iterator[str]:
             yield from _chaos(entry, occurrences)
         elif isinstance(entry, Fault) and any(aim.draw or aim.form is not Form.NAME for aim in entry.aims):
             names = list(dict.fromkeys(name for occurrence in occurrences for name in occurrence.targets))
-            more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
             written = ", ".join(aim.text for aim in entry.aims)
-            yield f"{entry.name}: {written}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}"
+            yield f"{entry.name}: {written}: {some(names, MAX_NAMES_SHOWN)}"
 
 
 def fault_title(entry: Entry | None, occurrences: Sequence[Occurrence]) -> str:

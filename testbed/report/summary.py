@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from io import StringIO
-from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import HARMLESS, CheckResult, Status
@@ -15,16 +18,12 @@ from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.expect.vocabulary import Severity
 from mrc_testbed.testbed.report import facts
 from mrc_testbed.testbed.report.capture_facts import capture_line
+from mrc_testbed.testbed.report.console import PatientConsole, plain_table, unbroken
 from mrc_testbed.testbed.report.hash_facts import hash_lines
 from mrc_testbed.testbed.report.healing_facts import HealingRow, healing_rows
 from mrc_testbed.testbed.report.map_facts import mapper_lines
 from mrc_testbed.testbed.report.packet_facts import packet_lines, refused_lines
 from mrc_testbed.testbed.report.trust import biases, short_lines
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 MIN_WIDTH = 80
 """Width that the tables need."""
@@ -48,11 +47,6 @@ _WARNING_STYLE = "yellow"
 
 def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
     """Everything for a rich console of 80 to 120 columns, readable without colour."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from mrc_testbed.testbed.report.console import unbroken
-
     parts: list[RenderableType] = [_title(record), "", _checks(verdict)]
     if record.scenario.faults or record.occurrences:
         parts += ["", _faults(record)]
@@ -67,8 +61,6 @@ def render_summary(verdict: Verdict, record: RunRecord) -> RenderableType:
 
 def summary_text(verdict: Verdict, record: RunRecord, width: int = TEXT_WIDTH) -> str:
     """The same as plain text, for summary.txt."""
-    from mrc_testbed.testbed.report.console import PatientConsole
-
     out = StringIO()
     console = PatientConsole(file=out, width=width, color_system=None, force_terminal=False, highlight=False)
     console.print(render_summary(verdict, record))
@@ -80,10 +72,6 @@ def verdict_line(verdict: Verdict, record: RunRecord, name: str = "") -> Text:
 
     `name`: of the run among others, with its cell. For a `PatientConsole`: no line ends between a number and its unit.
     """
-    from rich.text import Text
-
-    from mrc_testbed.testbed.report.console import unbroken
-
     line = Text(verdict.status.upper(), style=_STYLES[verdict.status])
     line.append(f"  {name or verdict.scenario}  {facts.headline(record)}  {record.folder}", style="none")
     line.append(f"\n{verdict.reason}" if verdict.reason else "", style="none")
@@ -98,26 +86,13 @@ def verdict_line(verdict: Verdict, record: RunRecord, name: str = "") -> Text:
 
 
 def _title(record: RunRecord) -> Text:
-    from rich.text import Text
-
-    from mrc_testbed.testbed.report.console import unbroken
-
     title = Text(record.scenario.name, style="bold")
     title.append(unbroken(f"  seed {record.scenario.seed}  {facts.fabric_line(record)}"), style="none")
     return title.append(f"\n{record.scenario.about}", style="none") if record.scenario.about else title
 
 
-def _table() -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False, header_style="bold", collapse_padding=True
-    )
-
-
 def _checks(verdict: Verdict) -> Table:
-    table = _table()
+    table = plain_table(collapse_padding=True)
     table.add_column("", no_wrap=True)
     table.add_column("check", ratio=1, overflow="fold")
     for heading in ("expected", "observed", "margin"):
@@ -128,10 +103,6 @@ def _checks(verdict: Verdict) -> Table:
 
 
 def _check_cells(check: CheckResult, judged: bool) -> tuple[Text, Text, str, str, str]:
-    from rich.text import Text
-
-    from mrc_testbed.testbed.report.console import unbroken
-
     warning = check.level is Severity.WARNING or not judged
     style = _WARNING_STYLE if warning and check.status not in HARMLESS else _STYLES[check.status]
     name = Text(check.name)
@@ -149,7 +120,7 @@ def _faults(record: RunRecord) -> Table:
     """What each fault did; of a transport without paths to leave, its longest stall."""
     paths = record.scenario.transport.has_paths
     back = {} if paths else {row.name: row.goodput_back for row in healing_rows(record)}
-    table = _table()
+    table = plain_table(collapse_padding=True)
     table.add_column("\nfault", overflow="fold", min_width=27)
     table.add_column("\nat, for", overflow="fold")
     heads = ("EVs\nretired", "packets\ndropped", "slowest\nrecovery")
@@ -164,7 +135,7 @@ def _faults(record: RunRecord) -> Table:
 
 def _healing(rows: Sequence[HealingRow]) -> Table:
     """The worst occurrence of each fault."""
-    table = _table()
+    table = plain_table(collapse_padding=True)
     table.add_column("\nrecovery", overflow="fold")
     for heading in ("first\nloss", "last\nsent", "goodput\nback", "lost\nper QP", "peers\ntold", "back after\nheal"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -174,10 +145,6 @@ def _healing(rows: Sequence[HealingRow]) -> Table:
 
 
 def _facts(verdict: Verdict, record: RunRecord) -> Table:
-    from rich.table import Table
-
-    from mrc_testbed.testbed.report.console import unbroken
-
     table = Table.grid(padding=(0, 2))
     for head, said in _rows(verdict, record):
         said.plain = unbroken(said.plain)
@@ -186,8 +153,6 @@ def _facts(verdict: Verdict, record: RunRecord) -> Table:
 
 
 def _rows(verdict: Verdict, record: RunRecord) -> Iterator[tuple[str, Text]]:
-    from rich.text import Text
-
     yield from _plain(*facts.job_facts(record), *mapper_lines(record), ("network", facts.network_line(record)))
     for warning in record.environment.get("warnings") or ():
         yield "warning", Text(str(warning), style=_WARNING_STYLE)
@@ -202,6 +167,4 @@ def _rows(verdict: Verdict, record: RunRecord) -> Iterator[tuple[str, Text]]:
 
 
 def _plain(*rows: tuple[str, str]) -> Iterator[tuple[str, Text]]:
-    from rich.text import Text
-
     return ((head, Text(said)) for head, said in rows)

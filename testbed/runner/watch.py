@@ -26,6 +26,7 @@ from mrc_testbed.testbed.workloads.arrivals import alone_ns
 from mrc_testbed.testbed.workloads.estimate import eager
 from mrc_testbed.testbed.workloads.flows import flow_of
 from mrc_testbed.topos.shape import Shape
+from mrc_testbed.topos.units import some
 
 _SECOND_NS = 1_000_000_000
 _HEARD_NS = 200_000_000
@@ -144,8 +145,7 @@ class FlowWatch:
     def stuck(self, missing: Sequence[str]) -> str:
         """Name the unfinished flows."""
         flows = list(dict.fromkeys(flow_of(qp) for qp in sorted(self._open)))
-        names = f"{', '.join(flows[:4])}{' and others' if len(flows) > 4 else ''}"
-        return f"{', '.join(missing)} not done" + (f"; unfinished flows: {names}" if flows else "")
+        return f"{', '.join(missing)} not done" + (f"; unfinished flows: {some(flows)}" if flows else "")
 
     def _on_received(self, host: str, event: dict[str, Any]) -> None:
         flow, _, qp = event["qp"].rpartition("/")

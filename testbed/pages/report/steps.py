@@ -18,6 +18,7 @@ from mrc_testbed.testbed.expect import Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
+from mrc_testbed.topos.units import some
 
 MOST_BARS = 3000
 """Of more steps, only the slowest of each few is drawn."""
@@ -152,7 +153,7 @@ def faults_during(record: RunRecord, step: JobStep) -> list[str]:
 
 
 def _fault_words(record: RunRecord, step: JobStep) -> str:
-    return _some(faults_during(record, step)) or "no fault was on"
+    return some(faults_during(record, step), _MOST_NAMES) or "no fault was on"
 
 
 def _retired_words(record: RunRecord, step: JobStep) -> str:
@@ -168,12 +169,7 @@ def _retired_words(record: RunRecord, step: JobStep) -> str:
     links = dict.fromkeys(
         link for one in inside for link in path_links(record, one.change) if link in broken[one.fault, one.number]
     )
-    return f"{counted} ({_some(list(links))})"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    return f"{counted} ({some(list(links), _MOST_NAMES)})"
 
 
 def worst_words(record: RunRecord) -> Iterator[str]:

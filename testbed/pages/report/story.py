@@ -25,7 +25,7 @@ from mrc_testbed.testbed.report.packet_facts import lost_packets
 from mrc_testbed.testbed.report.program_facts import program_headline
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.testbed.scenario.model.programs import Programs
-from mrc_testbed.topos.units import plural
+from mrc_testbed.topos.units import plural, some
 
 
 def story(verdict: Verdict, record: RunRecord) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _steps(record: RunRecord, job: NamedJob) -> str:
     clean = clean_median_ns(record, job.name)
     ratio = f", {worst.duration_ns / clean:.2f} times the clean median" if clean else ""
     names = faults_during(record, worst)
-    during = f", during {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
+    during = f", during {some(names, 1)}" if names else ""
     time = f"in {amount(Dimension.TIME, worst.duration_ns)}{ratio}{during}"
     return (
         f"the only step{whose} was finished {time}"

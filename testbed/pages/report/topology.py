@@ -12,6 +12,7 @@ from mrc_testbed.testbed.pages.report.clock import Clock
 from mrc_testbed.testbed.pages.report.faults import touched
 from mrc_testbed.testbed.scenario.faults import State
 from mrc_testbed.topos.render import svg
+from mrc_testbed.topos.units import some
 
 _GRAVEST_FIRST = (State.BROKEN.value, State.LOSSY.value, State.SLOW.value)
 _SIGNS = {"broken": "broken", "lossy": "loses packets", "slow": "slowed down", "denied": "paths denied"}
@@ -59,9 +60,7 @@ def broken_list(record: RunRecord, clock: Clock | None) -> list[dict[str, Any]]:
 def _when(occurrences: list[Outage], clock: Clock | None) -> str:
     if clock is None:
         return ""
-    more = f" and {len(occurrences) - MOST_TIMES} more" if len(occurrences) > MOST_TIMES else ""
-    times = ", ".join(_time(one, clock) for one in occurrences[:MOST_TIMES])
-    return f"{times}{more} {clock.unit}"
+    return f"{some([_time(one, clock) for one in occurrences], MOST_TIMES)} {clock.unit}"
 
 
 def _time(outage: Outage, clock: Clock) -> str:

@@ -33,6 +33,7 @@ from mrc_testbed.testbed.scenario.text.source import Override, Source, dotted
 from mrc_testbed.testbed.scenario.text.yaml_text import read_source
 from mrc_testbed.testbed.transports import registry
 from mrc_testbed.testbed.transports.base import Transport
+from mrc_testbed.topos.units import some
 
 ICRC = "icrc"
 MOST_CELLS = 1000
@@ -271,5 +272,5 @@ def _in_cells(problem: Problem, ill: Sequence[_Settings], tried: Sequence[_Setti
     common = tuple(one for one in ill[0] if all(one in settings for settings in ill))
     alike = sum(all(one in settings for one in common) for settings in tried)
     named = [common] if alike == len(ill) else ill
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-    return replace(problem, message=f"{problem.message} (in {in_brackets(named[0])}{more})")
+    where = some([in_brackets(one) for one in named], 1)
+    return replace(problem, message=f"{problem.message} (in {where})")

@@ -15,6 +15,7 @@ from mrc_testbed.testbed.scenario.faults.traits import Traits
 from mrc_testbed.testbed.scenario.text.fields import WHOLE
 from mrc_testbed.testbed.scenario.text.units import format_rate
 from mrc_testbed.topos.fold import fold
+from mrc_testbed.topos.units import some
 
 _SHOWN_TARGETS = 2
 _KEYS = {"parameters": "how", "model": "kind"}
@@ -141,8 +142,7 @@ _ADAPTER = TypeAdapter(Occurrence)
 
 def titled(kind: str, targets: tuple[str, ...], words: str = "") -> str:
     """Kind, at most two targets, and parameters, for people."""
-    more = f" and {len(targets) - _SHOWN_TARGETS} more" if len(targets) > _SHOWN_TARGETS else ""
-    return f"{kind} {', '.join(targets[:_SHOWN_TARGETS])}{more} {words}".rstrip()
+    return f"{kind} {some(targets, _SHOWN_TARGETS)} {words}".rstrip()
 
 
 def by_fault(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:

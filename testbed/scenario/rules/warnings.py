@@ -18,6 +18,7 @@ from mrc_testbed.testbed.scenario.text.units import format_duration
 from mrc_testbed.topos.nodes import Link
 from mrc_testbed.topos.plan import Plan
 from mrc_testbed.topos.routes import Routing
+from mrc_testbed.topos.units import some
 
 _SHOWN = 2
 _HOUR_S = 3600
@@ -134,9 +135,8 @@ def _unmet_faults(scenario: Scenario) -> Iterator[str]:
     for name in dict.fromkeys(occurrence.fault for occurrence in scenario.occurrences):
         links = _links_of(name, scenario.occurrences, plan)
         if links and not any(_carries(link, talk, plan) for link in links):
-            more = f" and {len(links) - _SHOWN} more" if len(links) > _SHOWN else ""
-            shown = ", ".join(link.name for link in links[:_SHOWN])
-            yield f"{name}: no packet of the workload passes {shown}{more}, so nothing can come of it"
+            shown = some([link.name for link in links], _SHOWN)
+            yield f"{name}: no packet of the workload passes {shown}, so nothing can come of it"
     for name, sender, peer in dict.fromkeys(_ends(scenario.occurrences)):
         if peer not in talk.peers.get(sender, ()):
             yield f"{name}: {sender} and {peer} exchange nothing in the workload, so nothing can come of it"
