@@ -18,11 +18,11 @@ from mrc_testbed.testbed.checks.endings import steps_by_rank, wanted_by_rank
 from mrc_testbed.testbed.checks.ends import How, stop_of
 from mrc_testbed.testbed.checks.guard import guarded
 from mrc_testbed.testbed.checks.metrics import bytes_wrong
-from mrc_testbed.testbed.checks.programs import program_ends
+from mrc_testbed.testbed.checks.programs import program_ends, programs_by_host
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import amount
-from mrc_testbed.testbed.checks.scope import ends_in, flows_in
+from mrc_testbed.testbed.checks.scope import ends_in, flows_in, job_by_host
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages, workload_ns
 from mrc_testbed.testbed.expect import EVERYBODY, Expectation, Span, Window
 from mrc_testbed.testbed.expect.vocabulary import Dimension, Severity
@@ -56,7 +56,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
     checks[AS_PLANNED] = as_planned
     if record.occurrences:
         checks[FAULTS_DONE] = faults_done
-    told = any(map(_asks_for_intact_data, decisive)) or (bool(dead) and _nothing_arrived(record))
+    told = _asks_for_none(decisive, "bytes_wrong") or (bool(dead) and _nothing_arrived(record))
     if not told and not _only_programs(record):
         checks[INTACT] = intact
     for name, check in checks.items():
@@ -66,7 +66,7 @@ def builtin_checks(record: RunRecord) -> Iterator[CheckResult]:
 def _of_jobs(record: RunRecord, decisive: Sequence[Expectation], dead: Container[str]) -> dict[str, Check]:
     """How jobs and flows ended, unless an expectation says the same; and whether anything moved."""
     checks: dict[str, Check] = {}
-    asked = any(map(_asks_for_all, decisive))
+    asked = _asks_for_none(decisive, "unfinished")
     jobs = [job for job in record.scenario.jobs if job.name not in dead]
     if any(job.entry.total_steps for job in jobs) and not asked:
         checks[FINISHED] = partial(finished, dead=dead)
@@ -81,8 +81,7 @@ def _of_programs(record: RunRecord, decisive: Sequence[Expectation], dead: Conta
     """How programs of the user ended, unless an expectation says the same; and whether they were understood."""
     programs = [job for job in record.scenario.job.programs if job.name not in dead]
     checks: dict[str, Check] = {}
-    ended_as_stated = any(map(_asks_for_good_programs, decisive)) or any(map(_states_failures, decisive))
-    if programs and not ended_as_stated:
+    if programs and not (_asks_for_none(decisive, "programs_failed") or any(map(_states_failures, decisive))):
         checks[PROGRAMS_ENDED] = partial(programs_ended, dead=dead)
     if any(job.entry.step for job in programs):
         checks[STEPS_PRINTED] = steps_printed
@@ -109,28 +108,21 @@ def _states_death(wanted: Expectation) -> bool:
     return name in ("job_died", "unfinished") and wanted.figure.window.span is Span.RUN and not holds(wanted, 0)
 
 
-def _asks_for_all(wanted: Expectation) -> bool:
-    """Whether it is the same check in the words of the scenario: nothing is left unfinished."""
-    return wanted.metric.name == "unfinished" and wanted.figure.scope == EVERYBODY and _holds_for_0_alone(wanted)
-
-
-def _asks_for_intact_data(wanted: Expectation) -> bool:
-    """The same of bytes that differ, of all that were sent."""
-    return wanted.metric.name == "bytes_wrong" and wanted.figure.window == WHOLE_RUN and _holds_for_0_alone(wanted)
-
-
-def _asks_for_good_programs(wanted: Expectation) -> bool:
-    """The same of programs of the user."""
-    return wanted.metric.name == "programs_failed" and wanted.figure.scope == EVERYBODY and _holds_for_0_alone(wanted)
+def _asks_for_none(decisive: Sequence[Expectation], metric: str) -> bool:
+    """Whether a line is the same check in the words of the scenario: none of this in the whole run."""
+    return any(
+        wanted.metric.name == metric
+        and wanted.figure.window == WHOLE_RUN
+        and wanted.op in ("==", "<=", "<")
+        and holds(wanted, 0)
+        and not holds(wanted, 1)
+        for wanted in decisive
+    )
 
 
 def _states_failures(wanted: Expectation) -> bool:
     """It holds only where programs fail: then how they ended is as it was asked for, or the line itself fails."""
     return wanted.metric.name == "programs_failed" and wanted.figure.scope == EVERYBODY and not holds(wanted, 0)
-
-
-def _holds_for_0_alone(wanted: Expectation) -> bool:
-    return holds(wanted, 0) and not holds(wanted, 1) and wanted.op in ("==", "<=", "<")
 
 
 def _nothing_arrived(record: RunRecord) -> bool:
@@ -145,24 +137,31 @@ def _nothing_arrived(record: RunRecord) -> bool:
 def finished(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     """All ranks finished all steps of their job, those of `dead` jobs apart. Of the rank that lacks most. Raises NoData
     if the workload never began."""
-    steps, wanted, shape = steps_by_rank(record), wanted_by_rank(record), record.scenario.shape()
-    job_of = {host: job.name for job in record.scenario.jobs for host in job.host_names(shape)}
-    counts = {host: count for host, count in steps.items() if job_of[host] not in dead}
+    steps, wanted, job_of = steps_by_rank(record), wanted_by_rank(record), job_by_host(record)
+    counts = {host: count for host, count in steps.items() if job_of[host].name not in dead}
     behind = [host for host in counts if counts[host] < wanted[host]]
-    surely = [host for host in behind if record.ends[job_of[host]].unfinished is not None]
+    surely = [host for host in behind if record.ends[job_of[host].name].unfinished is not None]
     lowest = min(surely or behind or counts, key=lambda host: counts[host] - wanted[host])
-    status = Status.FAIL if surely else Status.INCONCLUSIVE if behind else Status.PASS
     why = f"{len(surely or behind)} of {len(counts)} ranks did not; {lowest} ended after {counts[lowest]}"
-    return CheckResult(
-        *(FINISHED, status, counts[lowest], f"== {wanted[lowest]}", ""),
-        _ended_so(record, why, bool(surely)) if behind else "",
-        who=Party.NETWORK if surely else Party.SCENARIO,
-    )
+    return _of_ends(record, FINISHED, (counts[lowest], wanted[lowest]), why, bool(surely), bool(behind))
 
 
-def _ended_so(record: RunRecord, why: str, surely: bool) -> str:
-    """Why something did not end, or why that is not known."""
-    return f"{why}{_first_reason(record)}" if surely else f"{why}: the testbed stopped them ({stop_of(record).why})"
+def _of_ends(
+    record: RunRecord,
+    name: str,
+    counts: tuple[int, int],
+    why: str,
+    failed: bool,
+    open_: bool,
+    who: Party = Party.NETWORK,
+) -> CheckResult:
+    """How something ended. `counts`: the observed one, and the one that is right. `why`: what did not end well;
+    `failed`: surely; `open_`: that is not known, for the testbed stopped it."""
+    status = Status.FAIL if failed else Status.INCONCLUSIVE if open_ else Status.PASS
+    if status is not Status.PASS:
+        why += _first_reason(record) if failed else f": the testbed stopped them ({stop_of(record).why})"
+    told = "" if status is Status.PASS else why
+    return CheckResult(name, status, counts[0], f"== {counts[1]}", why=told, who=who if failed else Party.SCENARIO)
 
 
 def _first_reason(record: RunRecord) -> str:
@@ -184,12 +183,9 @@ def ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     surely = [end for end in lacking if end.unfinished]
     waiting = not record.workload_done and all(end.how is How.ITSELF for end in record.ends.values())
     failed = bool(surely) or (waiting and stop_of(record).overdue)
-    status = Status.FAIL if failed else Status.INCONCLUSIVE if lacking or waiting else Status.PASS
     names = [end.name for end in surely or lacking]
-    shown = f"{some(names)} did not" if names else "senders were not done"
-    why = "" if status is Status.PASS else _ended_so(record, shown, failed)
-    who = Party.NETWORK if failed else Party.SCENARIO
-    return CheckResult(ENDED, status, len(flows) - len(lacking), f"== {len(flows)}", "", why, who=who)
+    why = f"{some(names)} did not" if names else "senders were not done"
+    return _of_ends(record, ENDED, (len(flows) - len(lacking), len(flows)), why, failed, bool(lacking) or waiting)
 
 
 def moved(record: RunRecord) -> CheckResult:
@@ -211,24 +207,17 @@ def programs_ended(record: RunRecord, dead: Container[str] = ()) -> CheckResult:
     lacking = [end for end in ends.values() if end.unfinished is not False and end.error not in excused - {None}]
     surely = [end.name for end in lacking if end.unfinished]
     names = surely or [end.name for end in lacking]
-    status = Status.FAIL if surely else Status.INCONCLUSIVE if lacking else Status.PASS
-    told = _ended_so(record, f"{some(names)} did not", bool(surely)) if lacking else ""
-    who = Party.PROGRAM if surely else Party.SCENARIO
-    return CheckResult(PROGRAMS_ENDED, status, len(names), "== 0", why=told, who=who)
+    why = f"{some(names)} did not"
+    return _of_ends(record, PROGRAMS_ENDED, (len(names), 0), why, bool(surely), bool(lacking), Party.PROGRAM)
 
 
 def steps_printed(record: RunRecord) -> CheckResult:
     """The pattern that ends a step matched something. Raises NoData if the workload never began."""
     workload_ns(record)
-    shape = record.scenario.shape()
     stepped = {one.host for one in record.completions}
-    silent = [
-        (host, job.entry.step)
-        for job in record.scenario.job.programs
-        for host in job.host_names(shape)
-        if job.entry.step and host not in stepped
-    ]
-    why = f"no line of {silent[0][0]} matched {silent[0][1]!r}" if silent else ""
+    step_of = {host: job.entry.step for host, job in programs_by_host(record).items()}
+    silent = [host for host, step in step_of.items() if step and host not in stepped]
+    why = f"no line of {silent[0]} matched {step_of[silent[0]]!r}" if silent else ""
     status = Status.FAIL if silent else Status.PASS
     return CheckResult(STEPS_PRINTED, status, len(silent), "== 0", why=why, who=Party.PROGRAM)
 
@@ -242,14 +231,11 @@ def intact(record: RunRecord) -> CheckResult:
 def faults_done(record: RunRecord) -> CheckResult:
     """Every occurrence of every fault was injected and healed in time."""
     done = outages(record)
-    injected = {(outage.fault, outage.number) for outage in done}
-    healed = {(outage.fault, outage.number) for outage in done if outage.healed_ns is not None}
+    healed = {outage.occurrence.key: outage.healed_ns is not None for outage in done}
     declared = [occurrence.key for occurrence in record.occurrences if not _after_death(record, occurrence)]
-    good = sum(occurrence in healed for occurrence in declared)
-    lacking = [f"{name} cycle {number}: never injected" for name, number in declared if (name, number) not in injected]
-    lacking += [
-        f"{name} cycle {number}: never healed" for name, number in declared if (name, number) in injected - healed
-    ]
+    good = sum(healed.get(key, False) for key in declared)
+    lacking = [f"{key[0]} cycle {key[1]}: never injected" for key in declared if key not in healed]
+    lacking += [f"{key[0]} cycle {key[1]}: never healed" for key in declared if not healed.get(key, True)]
     late = _late(record, done)
     errors = [line.error for line in record.history if line.op in ("inject", "heal") and line.type == "fail"]
     status = Status.INCONCLUSIVE if lacking or late or errors else Status.PASS
@@ -275,7 +261,7 @@ def _late(record: RunRecord, done: list[Outage]) -> list[str]:
     limit_ns = max(MAX_FAULT_LATENESS_NS, 5 * record.scenario.shape().rtt_ns)
     found = []
     for outage in done:
-        due = planned.get((outage.fault, outage.number))
+        due = planned.get(outage.occurrence.key)
         if due is None:
             continue
         begun = outage.injected_ns - record.start_ns - due.begin_ns

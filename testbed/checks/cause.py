@@ -34,15 +34,19 @@ class Cause:
     @property
     def said(self) -> str:
         """The same without party and place."""
+        return f"{self.what}{': ' if self.seen else ''}{self.seen}"
+
+    @property
+    def seen(self) -> str:
+        """What was observed, the bound and why, without what it is of."""
         observed = f"observed {self.observed}" if self.observed else ""
         bound = f"expected {self.bound}" if self.observed and self.bound else ""
-        told = "; ".join(filter(None, (", ".join(filter(None, (observed, bound))), self.why)))
-        return f"{self.what}{': ' if told else ''}{told}"
+        return "; ".join(filter(None, (", ".join(filter(None, (observed, bound))), self.why)))
 
 
 def causes_of_checks(checks: Iterable[CheckResult]) -> list[Cause]:
     """Of checks that decide, first what explains the others; else in their order."""
-    return [_of_check(check) for check in sorted(checks, key=_rank)]
+    return [of_check(check) for check in sorted(checks, key=_rank)]
 
 
 def causes_of_machine(fidelity: Fidelity) -> list[Cause]:
@@ -66,7 +70,8 @@ def _rank(check: CheckResult) -> int:
     return next((rank for rank, holds in enumerate(_FIRST) if holds(check)), len(_FIRST))
 
 
-def _of_check(check: CheckResult) -> Cause:
+def of_check(check: CheckResult) -> Cause:
+    """Of a check that does not hold, or is not known."""
     figures = shown(check)
     observed = "" if figures.observed == NOTHING else figures.observed
     return Cause(check.who, check.name, observed, figures.expected, check.place, check.next_step, check.why)

@@ -11,7 +11,7 @@ Of kernel TCP no host counts its packets by class, so the books begin and end at
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -174,27 +174,20 @@ def balance(
     routeless = [_routeless(books, plan, switch.name, broken_links) for switch in plan.switches]
     at_hosts = [_routeless_at_host(books, plan, host.name) for host in plan.hosts]
     routeless += at_hosts
-    data_dropped = {
-        "rule": _taken_by("rule", drops)[0],
-        "queue": _total(ports, "out_dropped"),
-        "shaper": _total(ports, "queue_drops_data"),
-        "fault": _taken_by("fault", drops)[0],
-        "no route": sum(data for data, _ in routeless),
-        "refused": sum(data for data, _ in refused),
-    }
-    high_dropped = {
-        "rule": _taken_by("rule", drops)[1],
-        "queue": _total(ports, "out_control_dropped") + _total(ports, "out_trimmed_dropped"),
-        "shaper": _total(ports, "queue_drops_high"),
-        "fault": _taken_by("fault", drops)[1],
-        "no route": sum(high for _, high in routeless),
-        "refused": sum(high for _, high in refused),
+    high_queue = _total(ports, "out_control_dropped") + _total(ports, "out_trimmed_dropped")
+    dropped = {
+        "rule": _both((drop.data, drop.high) for drop in drops if drop.reason == "rule"),
+        "queue": (_total(ports, "out_dropped"), high_queue),
+        "shaper": (_total(ports, "queue_drops_data"), _total(ports, "queue_drops_high")),
+        "fault": _both((drop.data, drop.high) for drop in drops if drop.reason == "fault"),
+        "no route": _both(routeless),
+        "refused": _both(refused),
     }
     came = _arrived(plan, ports, ("in_data",), ("in_data_dropped",)), _arrived(plan, ports, HIGH_IN, HIGH_IN_DROPPED)
-    data, high = (arrived - sum(lost) for arrived, lost in zip(came, zip(*at_hosts, strict=True), strict=True))
+    data, high = (arrived - lost for arrived, lost in zip(came, _both(at_hosts), strict=True))
     return Ledger(
-        Class(data_sent, data, data_dropped, _copied(gaps, DATA)),
-        Class(high_sent, high, high_dropped, _copied(gaps, HIGH)),
+        Class(data_sent, data, {reason: lost for reason, (lost, _) in dropped.items()}, _copied(gaps, DATA)),
+        Class(high_sent, high, {reason: lost for reason, (_, lost) in dropped.items()}, _copied(gaps, HIGH)),
         _total(ports, "out_trimmed"),
         _total(ports, "out_marked"),
         _total(ports, "in_corrupted"),
@@ -223,10 +216,10 @@ def _arrived(plan: Plan, ports: Ports, came: Collection[str], dropped: Collectio
     return sum(_sum(figures, *came) - _sum(figures, *dropped) for figures in own)
 
 
-def _taken_by(reason: str, drops: Collection[Drop]) -> tuple[int, int]:
-    """Data and high class packets of all drops for a reason."""
-    mine = [drop for drop in drops if drop.reason == reason]
-    return sum(drop.data for drop in mine), sum(drop.high for drop in mine)
+def _both(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The sums of data and of high class packets."""
+    data, high = zip((0, 0), *pairs, strict=True)
+    return sum(data), sum(high)
 
 
 def _drops(plan: Plan, books: Books, broken: frozenset[str], strays: Strays) -> Iterator[Drop]:

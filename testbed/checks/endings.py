@@ -8,7 +8,7 @@ from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.ends import End, How, stop_of
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scope import ends_in, hosts_of, scope_of
+from mrc_testbed.testbed.checks.scope import ends_in, hosts_of, job_by_host, scope_of
 from mrc_testbed.testbed.checks.windows import KnownBetween, workload_ns
 from mrc_testbed.testbed.expect import EVERYBODY, Scope, Window
 
@@ -26,13 +26,8 @@ def steps_by_rank(record: RunRecord) -> dict[str, int]:
 @derived
 def wanted_by_rank(record: RunRecord) -> dict[str, int]:
     """How many steps each rank has to finish, warm-up included."""
-    shape = record.scenario.shape()
-    return {
-        host: job.entry.total_steps
-        for job in record.scenario.jobs
-        if job.entry.total_steps  # not known of every program of the user
-        for host in job.host_names(shape)
-    }
+    wanted = {host: job.entry.total_steps for host, job in job_by_host(record).items()}
+    return {host: steps for host, steps in wanted.items() if steps}  # not known of every program of the user
 
 
 def unfinished_ranks(record: RunRecord, scope: Scope = EVERYBODY) -> list[str]:

@@ -78,9 +78,9 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     caveat = caveat or (f"its folder lacks {', '.join(record.missing)}" if record.missing else "")
     virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
-    end = next((line for line in record.history if line.op == "interrupt"), None)
+    end = record.interruption
     told = Fidelity(
-        *((), None, caveat, record.ended_by_machine, virtual),
+        *((), None, caveat, bool(end and end.late), virtual),
         who=Party(end.who) if end and end.who in set(Party) else Party.MACHINE,
         next_step=end.fix if end else "",
         lacks=bool(end and end.fix),

@@ -16,23 +16,29 @@ from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, in_words, m
 from mrc_testbed.testbed.expect import Scope, Span, Window
 from mrc_testbed.testbed.expect.metrics import PROGRAM
 from mrc_testbed.testbed.rundir.tables import KILLED, ProgramEnd
+from mrc_testbed.testbed.scenario.model.workloads import NamedPrograms
+
+
+@derived
+def programs_by_host(record: RunRecord) -> dict[str, NamedPrograms]:
+    """The programs of the user that each host ran one of."""
+    shape = record.scenario.shape()
+    return {host: job for job in record.scenario.job.programs for host in job.host_names(shape)}
 
 
 def hosts_with_programs(record: RunRecord, scope: Scope) -> list[str]:
     """Those of a scope. Raises NoData where there are none."""
-    shape = record.scenario.shape()
-    having = [host for job in record.scenario.job.programs for host in job.host_names(shape)]
     mine = hosts_of(record, scope)
-    return [host for host in having if host in mine] or nothing("no program of the user ran there")
+    return [host for host in programs_by_host(record) if host in mine] or nothing("no program of the user ran there")
 
 
 @derived
 def program_ends(record: RunRecord) -> dict[str, End]:
     """By host how its program ended. Raises NoData if the workload never began."""
     workload_ns(record)
-    stop, rows, shape = stop_of(record), {one.host: one for one in record.programs}, record.scenario.shape()
-    hosts = ((host, record.ends[job.name]) for job in record.scenario.job.programs for host in job.host_names(shape))
-    return {host: _end(host, rows.get(host), of_job, stop) for host, of_job in hosts}
+    stop, rows = stop_of(record), {one.host: one for one in record.programs}
+    of_jobs = {host: record.ends[job.name] for host, job in programs_by_host(record).items()}
+    return {host: _end(host, rows.get(host), end, stop) for host, end in of_jobs.items()}
 
 
 def _end(host: str, row: ProgramEnd | None, of_job: End, stop: Stop) -> End:

@@ -211,21 +211,15 @@ class RunRecord:
         """True if every host's program finished."""
         return any(line.op == "workload" and line.type == "ok" for line in self.history)
 
+    @cached_property
+    def interruption(self) -> HistoryLine | None:
+        """Why the run ended early, and who is to look for that; None if it did not."""
+        return next((line for line in self.history if line.op == "interrupt"), None)
+
     @property
     def interrupted(self) -> str:
         """Why the run ended early, empty if it did not."""
-        lines = [line for line in self.history if line.op == "interrupt"]
-        return (lines[0].error or "interrupted") if lines else ""
-
-    @property
-    def ended_by_machine(self) -> bool:
-        """The run was broken off because the machine was too slow for it."""
-        return any(line.op == "interrupt" and line.late for line in self.history)
-
-    @property
-    def lacked_something(self) -> bool:
-        """The run was broken off because the machine refused it a file, a process or memory."""
-        return any(line.op == "interrupt" and line.machine for line in self.history)
+        return (self.interruption.error or "interrupted") if self.interruption else ""
 
 
 def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRecord:

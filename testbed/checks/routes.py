@@ -9,7 +9,7 @@ from mrc_testbed.testbed.checks.amounts import MeasuredDuration
 from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.left_behind import missing_routes
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, Outage, nothing, outages
+from mrc_testbed.testbed.checks.windows import NoData, NotApplicable, Outage, occurrences, outages
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.topos.routes import Routing
 
@@ -23,8 +23,7 @@ def times_until_full(record: RunRecord, window: Window) -> Sequence[float]:
     missing. Raises NoData if one was not back, NotApplicable where nobody learns routes."""
     if record.scenario.routing is not Routing.BGP:
         raise NotApplicable(STATIC)
-    found = [outage for outage in outages(record) if window.fault in ("", outage.fault)]
-    return [_needed(record, outage) for outage in found] or nothing("no fault was injected")
+    return [_needed(record, outage) for outage in occurrences(record, window.fault)]
 
 
 @computes("route_updates")

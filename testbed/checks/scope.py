@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.ends import End
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.expect import Scope, ScopeKind
@@ -30,6 +31,13 @@ def pairs_of(record: RunRecord, scope: Scope) -> tuple[str, ...] | None:
     if scope.kind is ScopeKind.GROUP and not _job_of(record, scope):
         return tuple(flow.name for flow in record.scenario.flows.named(scope.name))
     return None
+
+
+@derived
+def job_by_host(record: RunRecord) -> Mapping[str, NamedJob]:
+    """The job of each host that is a rank of one."""
+    shape = record.scenario.shape()
+    return {host: job for job in record.scenario.jobs for host in job.host_names(shape)}
 
 
 def belongs(record: RunRecord, scope: Scope) -> Callable[[str, str], bool]:

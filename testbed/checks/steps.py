@@ -12,7 +12,7 @@ from mrc_testbed.testbed.checks.computation import computes
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scope import belongs, ends_in
+from mrc_testbed.testbed.checks.scope import belongs, ends_in, job_by_host
 from mrc_testbed.testbed.checks.windows import KnownBetween, NoData, in_words, nothing, stretches
 from mrc_testbed.testbed.expect import Scope, ScopeKind, Span, Window
 from mrc_testbed.testbed.rundir.tables import Completion
@@ -86,9 +86,8 @@ def last_to_end(record: RunRecord, step: JobStep) -> Completion:
 
 def ranked_by_end(record: RunRecord, step: JobStep) -> list[Completion]:
     """What the ranks of a job did in a step, the last to end at the end."""
-    shape = record.scenario.shape()
-    ranks = {host for job in record.scenario.jobs if job.name == step.job for host in job.host_names(shape)}
-    done = (done for host, done in _by_step(record)[step.index].items() if host in ranks)
+    job_of = job_by_host(record)
+    done = (done for host, done in _by_step(record)[step.index].items() if job_of[host].name == step.job)
     return sorted(done, key=lambda done: done.end_ns)
 
 
@@ -100,8 +99,7 @@ def job_steps(record: RunRecord) -> list[JobStep]:
 @derived
 def rank_steps(record: RunRecord) -> dict[str, list[JobStep]]:
     """The steps that each host finished, with its own begin and end times, without warm-up."""
-    shape = record.scenario.shape()
-    job_of = {host: job for job in record.scenario.jobs for host in job.host_names(shape)}
+    job_of = job_by_host(record)
     found: dict[str, list[JobStep]] = {host: [] for host in job_of}
     for done in record.completions:
         job = job_of.get(done.host)

@@ -14,7 +14,7 @@ from mrc_testbed.testbed.checks.fault_drops import Ignorance, ledger_of
 from mrc_testbed.testbed.checks.link_loads import Port, SentBytes, sent_bytes
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
-from mrc_testbed.testbed.checks.windows import NoData, Outage, nothing, outages
+from mrc_testbed.testbed.checks.windows import Outage, nothing, occurrences, outages
 from mrc_testbed.testbed.scenario import Effect
 from mrc_testbed.topos.nodes import Link
 
@@ -39,11 +39,8 @@ def met_outages(record: RunRecord) -> list[Outage]:
 
 def require_met(record: RunRecord, fault: str) -> list[Outage]:
     """The occurrences of a fault, or of all without a name, that met a packet. Raises NoData where there is none."""
-    done = [one for one in outages(record) if fault in ("", one.fault)]
-    if not done:
-        raise NoData(f"fault {fault} was not injected" if fault else "no fault was injected")
-    met = [one for one in met_outages(record) if fault in ("", one.fault)]
-    return met or nothing(f"no packet met {fault or 'a fault'}")
+    met, done = met_outages(record), occurrences(record, fault)
+    return [one for one in done if one in met] or nothing(f"no packet met {fault or 'a fault'}")
 
 
 def unmet_words(record: RunRecord) -> str:

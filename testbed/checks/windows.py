@@ -175,7 +175,7 @@ def _others(record: RunRecord, window: Window) -> list[Interval]:
 
 def _during(record: RunRecord, window: Window) -> TimeSet:
     if window.fault:
-        _occurrences(record, window.fault)
+        occurrences(record, window.fault)
     found = TimeSet(time for fault, time in fault_windows(record) if window.fault in ("", fault))
     return found or nothing("no fault was injected")
 
@@ -207,7 +207,7 @@ def _after(record: RunRecord, window: Window) -> TimeSet:
 
 
 def _before(record: RunRecord, window: Window) -> TimeSet:
-    (start, _), end = workload_ns(record), _occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
+    (start, _), end = workload_ns(record), occurrences(record, window.end.fault if window.end else "")[0].invoked_ns
     return between(max([start, *(time.end for time in _others(record, window) if time.begin < end)]), end)
 
 
@@ -240,18 +240,19 @@ def _time_of(record: RunRecord, moment: Moment | None) -> float:
         raise ValueError("a window needs a begin and an end")
     if not moment.fault:
         return _later(record, workload_ns(record)[0], moment.offset)
-    occurrences = _occurrences(record, moment.fault)
+    done = occurrences(record, moment.fault)
     if not moment.heals:
-        return _later(record, occurrences[0].injected_ns, moment.offset)
-    healed = [occurrence.healed_ns for occurrence in occurrences if occurrence.healed_ns is not None]
-    if len(healed) < len(occurrences):
+        return _later(record, done[0].injected_ns, moment.offset)
+    healed = [occurrence.healed_ns for occurrence in done if occurrence.healed_ns is not None]
+    if len(healed) < len(done):
         raise NoData(f"fault {moment.fault} was not healed")
     return _later(record, max(healed), moment.offset)
 
 
-def _occurrences(record: RunRecord, fault: str) -> list[Outage]:
-    """The occurrences of one fault, at least one. Raises NoData."""
-    return [outage for outage in outages(record) if outage.fault == fault] or nothing(f"fault {fault} was not injected")
+def occurrences(record: RunRecord, fault: str) -> list[Outage]:
+    """Those of one fault, or of all without a name, at least one. Raises NoData."""
+    why = f"fault {fault} was not injected" if fault else "no fault was injected"
+    return [outage for outage in outages(record) if fault in ("", outage.fault)] or nothing(why)
 
 
 def _later(record: RunRecord, t_ns: float, length: Length) -> float:

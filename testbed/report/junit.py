@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from mrc_testbed.testbed.checks.cause import causes_of_machine
+from mrc_testbed.testbed.checks.cause import causes_of_machine, of_check
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.scale import number
-from mrc_testbed.testbed.checks.shown import shown
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.expect.vocabulary import Severity
@@ -144,20 +143,14 @@ def _check_test(case: Case, check: CheckResult, judged: bool) -> Element:
     if check.status is Status.NOT_APPLICABLE:
         _text(test, "skipped", check.why)
         return test
+    said = of_check(check).seen or check.status
     tag = _TAGS.get(check.status) if check.level is Severity.ERROR and judged else None
     if check.status is not Status.PASS and not tag:
-        _text(test, "system-out", f"{'warning' if judged else 'measured'}: {_message(check)}")
+        _text(test, "system-out", f"{'warning' if judged else 'measured'}: {said}")
     if tag:
         place = f"{check.place or case.file}: "
-        _text(test, tag, f"{place}{check.name}\n{_message(check)}", type=check.status, message=_message(check))
+        _text(test, tag, f"{place}{check.name}\n{said}", type=check.status, message=said)
     return test
-
-
-def _message(check: CheckResult) -> str:
-    figures = shown(check)
-    seen = f"observed {figures.observed}" if check.observed is not None else ""
-    wanted = f"expected {figures.expected}" if figures.expected else ""
-    return ", ".join(part for part in (seen, wanted, check.why) if part) or check.status
 
 
 def _test(case: Case, name: str, seconds: float) -> Element:

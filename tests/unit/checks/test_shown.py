@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mrc_testbed.testbed.checks.cause import of_check
 from mrc_testbed.testbed.checks.judge import judge
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.result import CheckResult, Status
 from mrc_testbed.testbed.checks.shown import shown
-from mrc_testbed.testbed.report.junit import _message
 from tests.unit.checks.test_folder import RunFolder
 
 
@@ -60,4 +60,4 @@ def test_all_that_show_a_check_show_the_same(tmp_path: Path) -> None:
     figures = shown(slow)
     assert (slow.status, figures.expected, figures.observed) == (Status.FAIL, "<= 1199.6 ms", "1200 ms")
     assert figures.margin == "-0.03%"
-    assert _message(slow) == "observed 1200 ms, expected <= 1199.6 ms"
+    assert of_check(slow).seen == "observed 1200 ms, expected <= 1199.6 ms"
