@@ -93,7 +93,7 @@ def _run(folder: Path) -> ComparedRun:
 def _useless(run: ComparedRun) -> str:
     """Why nothing can be taken from it; empty if something can."""
     record, verdict = run.record, run.verdict
-    if record.interruption and not record.interruption.late:
+    if record.interrupted and not record.ended_by_machine:
         return f"it did not end by itself: {record.interrupted}"
     if not verdict.fidelity.ok:
         return f"the machine did not keep time: {causes_of_machine(verdict.fidelity)[0].said}"

@@ -145,7 +145,9 @@ def answers_of_map(
             continue
         t_s = max((change.t_ns - start_ns) / _S, 0.0)
         state = AnswerState.INCIDENT if standing else quiet
-        answers[t_s] = Answer(t_s=t_s, state=state, incidents=_once(standing.values()))
+        # A link may be accused in both directions, one after the other; the later one counts.
+        places = {incident.where: incident for incident in standing.values()}
+        answers[t_s] = Answer(t_s=t_s, state=state, incidents=tuple(places.values()))
     return list(answers.values())
 
 
@@ -157,9 +159,3 @@ def _incident(change: MapChange, start_ns: int) -> Incident:
         amount=min(change.loss, 1.0),
         p=change.sure,
     )
-
-
-def _once(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
-    """Each place once: a link may be accused in both directions, one after the other."""
-    found = {incident.where: incident for incident in incidents}
-    return tuple(found.values())

@@ -13,7 +13,6 @@ What was over too soon, or met too few packets, is not asked for either (spans_m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -73,19 +72,14 @@ def _span(plan: Plan, outage: Outage) -> BrokenSpan:
     one = outage.occurrence
     loses = _effect(outage) in _LOSES and one.kind not in _IN_PART
     end_ns = inf if outage.healed_ns is None else outage.healed_ns
+    about = (link for name in one.targets for link in links_of_target(name, one.model.target, plan))
     return BrokenSpan(
         *(one.fault, one.number, one.kind, outage.invoked_ns, outage.injected_ns, end_ns),
-        links=frozenset(one.links or _touched(plan, outage)),
+        links=frozenset(one.links or about),
         direction=_direction(plan, outage),
         share=one.parameters.share / WHOLE if _effect(outage) is Effect.RULES else 1.0,
         asked=loses,
     )
-
-
-def _touched(plan: Plan, outage: Outage) -> Iterable[str]:
-    """Of a fault that loses nothing by itself: the links that it is about."""
-    one = outage.occurrence
-    return (link for name in one.targets for link in links_of_target(name, one.model.target, plan))
 
 
 def _direction(plan: Plan, outage: Outage) -> Direction | None:

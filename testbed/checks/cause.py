@@ -46,7 +46,11 @@ class Cause:
 
 def causes_of_checks(checks: Iterable[CheckResult]) -> list[Cause]:
     """Of checks that decide, first what explains the others; else in their order."""
-    return [of_check(check) for check in sorted(checks, key=_rank)]
+
+    def rank(check: CheckResult) -> int:
+        return next((place for place, holds in enumerate(_FIRST) if holds(check)), len(_FIRST))
+
+    return [of_check(check) for check in sorted(checks, key=rank)]
 
 
 def causes_of_machine(fidelity: Fidelity) -> list[Cause]:
@@ -64,10 +68,6 @@ _FIRST: tuple[Callable[[CheckResult], bool], ...] = (
 )
 """The order of causes: data that arrived wrong; what the machine or the testbed spoiled; a program that failed by
 itself, before all that follows from it; how the work ended, before figures of it; figures of programs, of the rest."""
-
-
-def _rank(check: CheckResult) -> int:
-    return next((rank for rank, holds in enumerate(_FIRST) if holds(check)), len(_FIRST))
 
 
 def of_check(check: CheckResult) -> Cause:

@@ -273,7 +273,9 @@ def _gaps(plan: Plan, books: Books, excuses: _Excuses) -> Iterator[Gap]:
     for host in plan.hosts:
         if figures := books.host(host.name):
             yield from _out_of(books, plan, host.name, excuses)
-            yield _into(books, plan, host.name, figures, excuses)
+            missing = _missing_at_host(books, plan, host.name, figures)
+            missing -= sum(_routeless_at_host(books, plan, host.name))
+            yield excuses.gap(f"sockets of {host.name}", "packets", missing, ())
 
 
 def _on_the_way(books: Books, source: Interface, sink: Interface, link: str, excuses: _Excuses) -> Iterator[Gap]:
@@ -353,11 +355,6 @@ def _nic_missing(books: Books, plan: Plan, host: str) -> tuple[int, int]:
     data = figures["data_sent"] - sum(port["queue_drops_data"] for port in own) - sum(port["in_data"] for port in peers)
     given = figures["packets_out"] - figures["data_sent"] - sum(port["queue_drops_high"] for port in own)
     return data, given - sum(_sum(port, *HIGH_IN) for port in peers)
-
-
-def _into(books: Books, plan: Plan, host: str, figures: Figures, excuses: _Excuses) -> Gap:
-    missing = _missing_at_host(books, plan, host, figures) - sum(_routeless_at_host(books, plan, host))
-    return excuses.gap(f"sockets of {host}", "packets", missing, ())
 
 
 def _missing_at_host(books: Books, plan: Plan, host: str, figures: Figures) -> int:

@@ -172,18 +172,14 @@ def _grown(record: RunRecord, host: str, window: Window, count: Count) -> Grown:
         return Grown(total, total)
     times = window_times(record, window)
     if window.span in DURING:
-        return _during(record, host, times, _other_faults(record, window), count)
+        others = TimeSet(time for fault, time in fault_windows(record) if window.fault not in ("", fault))
+        return _during(record, host, times, others, count)
     if window.span is not Span.CLEAN:
         return _within(record, host, times, count)
     if not _seen_clean(record, host, _around(record, host, ~times)):
         raise NoData(f"{host} reported its counters at no time of the workload outside all faults")
     during = _during(record, host, ~times, TimeSet(), count)
     return Grown(total - during.most, total - during.least)
-
-
-def _other_faults(record: RunRecord, window: Window) -> TimeSet:
-    """The time of faults that the window is not about."""
-    return TimeSet(time for fault, time in fault_windows(record) if window.fault not in ("", fault))
 
 
 def _during(record: RunRecord, host: str, parts: TimeSet, others: TimeSet, count: Count) -> Grown:

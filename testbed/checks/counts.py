@@ -40,7 +40,7 @@ class PausedPort:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """`hosts`: the counters of each endpoint; `qps`: by host and name, where counted.
+    """`counters`: of each endpoint; `qps`: by host and name, where counted.
 
     `paths`: by host, peer and `plane/number` the data packets sent, retransmissions included, where hosts have paths.
     `data_to`: those sent to each host; None where senders do not count by peer.
@@ -49,7 +49,7 @@ class Counts:
     UPDATE messages of BGP, None if they were not counted.
     """
 
-    hosts: Mapping[str, Mapping[str, int]]
+    counters: Mapping[str, Mapping[str, int]]
     qps: Mapping[str, Mapping[str, QpCount]]
     paths: Mapping[str, Mapping[str, Mapping[str, int]]]
     data_to: Mapping[str, int] | None

@@ -78,9 +78,9 @@ def evaluate_fidelity(record: RunRecord) -> Fidelity:
     caveat = caveat or (f"its folder lacks {', '.join(record.missing)}" if record.missing else "")
     virtual = record.scenario.world is WorldKind.VIRTUAL
     raw = record.fidelity
-    end = record.interruption
+    end = next((line for line in record.history if line.op == "interrupt"), None)
     told = Fidelity(
-        *((), None, caveat, bool(end and end.late), virtual),
+        *((), None, caveat, record.ended_by_machine, virtual),
         who=Party(end.who) if end and end.who in set(Party) else Party.MACHINE,
         next_step=end.fix if end else "",
         lacks=bool(end and end.fix),
@@ -118,6 +118,7 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
     that one decides nothing."""
     hosts = scenario.host_names
     limit_ns, standstill_ns = _lateness_limits_ns(scenario.shape().rtt_ns)
+    pressure = _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100))
     return (
         _limited(raw, "lateness_p99_ns", limit_ns / 1e6, "ms", _worst(hosts, 1e-6)),
         _limited(raw, "lateness_max_ns", standstill_ns / 1e6, "ms", _worst(hosts, 1e-6)),
@@ -126,13 +127,8 @@ def machine_figures(raw: Mapping[str, Any], scenario: Scenario) -> tuple[Fidelit
         _limited(raw, "softnet_drops", MAX_SOFTNET_DROPS, "packets", _number(1)),
         _limited(raw, "wall_clock_step_ns", limit_ns / 1e6, "ms", _number(1e-6)),
         _shaped_rate(raw),
-        _pressure(raw, decides=not scenario.job.programs),
+        replace(pressure, limit=None, ok=True, why="") if scenario.job.programs else pressure,
     )
-
-
-def _pressure(raw: Mapping[str, Any], decides: bool) -> FidelityFigure:
-    figure = _limited(raw, "cpu_pressure_some", MAX_CPU_PRESSURE * 100, "%", _number(100))
-    return figure if decides else replace(figure, limit=None, ok=True, why="")
 
 
 def _shaped_rate(raw: Mapping[str, Any]) -> FidelityFigure:

@@ -120,15 +120,11 @@ def _durations(record: RunRecord, window: Window, kind: str) -> Sequence[float]:
             found.append(took_ns)
     if not found:
         raise NoData(f"no message was completed{in_words(window)}")
-    if stopped := sum(_under_way(record, flow) for flow in flows if _stopped_in(record, flow, inside)):
+    shape, cut = record.scenario.shape(), [flow for flow in flows if _stopped_in(record, flow, inside)]
+    if stopped := sum(flow.under_way_bytes(shape) // flow.message_bytes for flow in cut):
         least, most = [*found, *[0] * stopped], [*found, *[inf] * stopped]
         raise KnownBetween(f"the testbed stopped up to {plural(stopped, 'message')} under way", least, most)
     return found
-
-
-def _under_way(record: RunRecord, flow: Flow) -> int:
-    """How many messages of a flow may be."""
-    return flow.under_way_bytes(record.scenario.shape()) // flow.message_bytes
 
 
 def _stopped_in(record: RunRecord, flow: Flow, inside: Callable[[Interval], bool]) -> bool:

@@ -63,16 +63,13 @@ def _by_plugin(record: RunRecord, figure: Figure, compute: Computation) -> float
         blamed = record.scenario.offered.blame(error)
         raise NoData(f"plugin {blamed[1] if blamed else f'{type(error).__name__}: {error}'}") from error
     values = [found] if isinstance(found, int | float) else list(found) if isinstance(found, Sequence) else [nan]
-    if isinstance(found, Sequence) is not bool(metric.stats) or not all(map(_is_number, values)):
+    numbers = all(isinstance(one, int | float) and isfinite(one) for one in values)
+    if isinstance(found, Sequence) is not bool(metric.stats) or not numbers:
         wanted = "a list of numbers" if metric.stats else "a number"
         raise NoData(f"plugin {metric.name}: must return {wanted}, not {str(found)[:40]}")
     if not values:
         raise NoData(f"plugin {metric.name}: returned no values")
     return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and isfinite(value)
 
 
 @computes("recovery")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from heapq import merge
 
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recorded_paths import reckoned, tells_paths, told
-from mrc_testbed.testbed.evidence.endpoints import EndpointEvidence, RunEvidence, hears_endpoints, period_of
-from mrc_testbed.testbed.evidence.probes import ProbeEvidence
+from mrc_testbed.testbed.evidence.endpoints import RunEvidence, hears_endpoints, period_of
 from mrc_testbed.testbed.mapper.evidence import Observation, Witness
 from mrc_testbed.testbed.mapper.mapper import SCALES
 from mrc_testbed.testbed.mapper.suspects import SuspectTable
@@ -58,28 +57,13 @@ def evidence(record: RunRecord, table: SuspectTable) -> Iterator[tuple[int, list
         yield max(end_ns, last_ns), source.turn(end_ns)
 
 
-_Taken = Iterator[tuple[int, Callable[[], None]]]
-"""Moments, each with what hands over what was told then."""
-
-
-def _told(record: RunRecord, source: RunEvidence) -> Iterator[_Taken]:
+def _told(record: RunRecord, source: RunEvidence) -> Iterator[Iterable[tuple[int, Callable[[], None]]]]:
+    """Moments, each with what hands over what was told then: of snapshots, of ports, of probes."""
+    endpoints, probes = source.endpoints, source.probes
     if hears_endpoints(record.scenario):
-        yield _shots(record, source.endpoints)
-        yield _ports(record, source.endpoints)
-    if source.probes is not None:
-        yield _probes(record, source.probes)
-
-
-def _probes(record: RunRecord, source: ProbeEvidence) -> _Taken:
-    for told_at in sorted(record.probes, key=lambda each: each.t_ns):
-        yield told_at.t_ns, partial(source.take, told_at)
-
-
-def _shots(record: RunRecord, source: EndpointEvidence) -> _Taken:
-    for shot, rows in (told if tells_paths(record) else reckoned)(record):
-        yield shot.t_ns, partial(source.counted, shot, rows)
-
-
-def _ports(record: RunRecord, source: EndpointEvidence) -> _Taken:
-    for change in sorted(record.port_changes, key=lambda change: change.t_ns):
-        yield change.t_ns, partial(source.port, change)
+        shots = (told if tells_paths(record) else reckoned)(record)
+        yield ((shot.t_ns, partial(endpoints.counted, shot, rows)) for shot, rows in shots)
+        changes = sorted(record.port_changes, key=lambda change: change.t_ns)
+        yield ((change.t_ns, partial(endpoints.port, change)) for change in changes)
+    if probes is not None:
+        yield ((one.t_ns, partial(probes.take, one)) for one in sorted(record.probes, key=lambda one: one.t_ns))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.checks.conservation import Books
-from mrc_testbed.testbed.checks.counts import PausedPort, QpCount, read_counts
+from mrc_testbed.testbed.checks.counts import Counts, PausedPort, QpCount, read_counts
 from mrc_testbed.testbed.checks.ends import End, How, ends_of
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
 from mrc_testbed.testbed.checks.map_lines import MapRecord, read_map
 from mrc_testbed.testbed.evidence.events import (
     EvChange,
+    Events,
     Notice,
     PathKey,
     PathRests,
@@ -211,15 +212,21 @@ class RunRecord:
         """True if every host's program finished."""
         return any(line.op == "workload" and line.type == "ok" for line in self.history)
 
-    @cached_property
-    def interruption(self) -> HistoryLine | None:
-        """Why the run ended early, and who is to look for that; None if it did not."""
-        return next((line for line in self.history if line.op == "interrupt"), None)
-
     @property
     def interrupted(self) -> str:
         """Why the run ended early, empty if it did not."""
-        return (self.interruption.error or "interrupted") if self.interruption else ""
+        lines = [line for line in self.history if line.op == "interrupt"]
+        return (lines[0].error or "interrupted") if lines else ""
+
+    @property
+    def ended_by_machine(self) -> bool:
+        """The run was broken off because the machine was too slow for it."""
+        return any(line.op == "interrupt" and line.late for line in self.history)
+
+    @property
+    def lacked_something(self) -> bool:
+        """The run was broken off because the machine refused it a file, a process or memory."""
+        return any(line.op == "interrupt" and line.machine for line in self.history)
 
 
 def load_outline(folder: str | Path, scenario: Scenario | None = None) -> RunRecord:
@@ -255,17 +262,10 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
     counts = read_counts(folder / "counters.json").of(outline.scenario.transport)
     return replace(
         outline,
-        ev_changes=tuple(events.ev_changes),
-        qp_errors=tuple(events.qp_errors),
-        fatals=tuple(events.fatals),
-        program_failures=tuple(events.program_failures),
-        rests=events.rests,
+        **_parts(events),
+        **_parts(counts),
         snapshots=snapshots,
         completions=tuple(read_rows(folder, COMPLETIONS)),
-        stalls=tuple(events.stalls),
-        port_changes=tuple(events.port_changes),
-        port_moves=tuple(events.port_moves),
-        probes=tuple(events.probes),
         ports=packed_rows(folder, PORTS),
         waits=packed_rows(folder, WAITS),
         received=packed_rows(folder, FLOWS),
@@ -275,16 +275,13 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
         mapped=read_map(folder),
         programs=tuple(read_rows(folder, PROGRAMS)),
         printed=tuple(read_rows(folder, PRINTED)),
-        counters=counts.hosts,
-        qps=counts.qps,
-        paths=counts.paths,
-        data_to=counts.data_to,
-        queue_drops=counts.queue_drops,
-        route_updates=counts.route_updates,
-        paused_ports=counts.paused_ports,
-        books=counts.books,
-        frame_books=counts.frame_books,
     )
+
+
+def _parts(of: Events | Counts) -> dict[str, Any]:
+    """What a record has of them, below the same names."""
+    found = {each.name: getattr(of, each.name) for each in fields(of)}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
 def _occurrences(path: Path, scenario: Scenario) -> tuple[Occurrence, ...]:

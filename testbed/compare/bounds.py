@@ -85,7 +85,9 @@ def bounds_of(label: str, verdicts: Iterable[Verdict], chance: float = USUAL_CHA
     checks: dict[str, list[CheckResult]] = {}
     decides = set()
     for verdict in believed:
-        bounded = (check for check in verdict.checks if check.limit is not None or _is_open(check))
+        # An expectation that the run does not decide is open; a check of every run has no place.
+        open_ = [check for check in verdict.checks if check.status is Status.INCONCLUSIVE and check.place]
+        bounded = (check for check in verdict.checks if check.limit is not None or check in open_)
         # A line that a file has twice is one expectation.
         for name, check in {check.name: check for check in bounded}.items():
             checks.setdefault(name, []).append(check)
@@ -106,11 +108,6 @@ def gravest(found: Iterable[BoundsOf]) -> Room:
 def bounds_document(found: Iterable[BoundsOf], chance: float) -> dict[str, Any]:
     """As JSON types."""
     return {"chance": chance, "scenarios": [asdict(one) for one in found]}
-
-
-def _is_open(check: CheckResult) -> bool:
-    """Whether it is an expectation, not a check of every run, that the run does not decide."""
-    return check.status is Status.INCONCLUSIVE and bool(check.place)
 
 
 def _row(name: str, checks: Sequence[CheckResult], decides: bool, chance: float) -> BoundRow:

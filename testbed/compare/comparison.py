@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.copies import unlike_copies
@@ -16,7 +16,6 @@ from mrc_testbed.testbed.compare.statistics import (
     blocked_difference,
     blocked_ratio,
     difference,
-    geometric_mean,
     paired,
     ratio,
     shared,
@@ -261,10 +260,7 @@ def _partly(rows: Sequence[ComparisonRow], columns: Sequence[ComparisonColumn]) 
         parts = [(column, cell) for column, cell in parts if not cell.whole]
         if parts:
             where = ", ".join(f"{len(cell.values)} of {cell.runs} runs of {column.label}" for column, cell in parts)
-            found.setdefault(f"{where} ({_lack(row.figure, parts[0][0])})", []).append(row.figure.title)
+            lacking = (run.figures.lacking.get(row.figure.key, "") for run in parts[0][0].counted)
+            why = next(filter(None, lacking), "not measured")
+            found.setdefault(f"{where} ({why})", []).append(row.figure.title)
     return [f"{'; '.join(titles)}: not judged, because only known for {where}" for where, titles in found.items()]
-
-
-def _lack(figure: ComparedFigure, column: ComparisonColumn) -> str:
-    lacking = (run.figures.lacking.get(figure.key, "") for run in column.counted)
-    return next(filter(None, lacking), "not measured")

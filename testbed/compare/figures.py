@@ -15,25 +15,34 @@ from mrc_testbed.testbed.expect.metrics import PROGRAM, program_metric
 from mrc_testbed.testbed.expect.vocabulary import BASE_UNITS, RTT, Dimension, Job
 
 LESS, MORE, NEITHER = "less", "more", ""
+_IN_RTT = f" in {RTT}"
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
     """A compared figure: `text`, divided by `over` if given.
 
-    `better`: LESS, MORE or NEITHER. `main`: shown in tables with little room. `in_rtt`: counted in base RTTs of its own
-    run. `job`: the kind of workload that has it, None for all. `of_programs`: only programs of the user have it.
+    `better`: LESS, MORE or NEITHER. `main`: shown in tables with little room. `job`: the kind of workload that has it,
+    None for all. `of_programs`: only programs of the user have it.
     """
 
     key: str
     title: str
-    text: str
     better: str = LESS
     main: bool = False
     over: str = ""
-    in_rtt: bool = False
     job: Job | None = None
     of_programs: bool = False
+
+    @property
+    def text(self) -> str:
+        """In the expectation language: the key without what its value is divided by."""
+        return self.key.partition(" / ")[0].removesuffix(_IN_RTT)
+
+    @property
+    def in_rtt(self) -> bool:
+        """Counted in base RTTs of its own run."""
+        return self.key.endswith(_IN_RTT)
 
     @property
     def dimension(self) -> Dimension:
@@ -61,71 +70,66 @@ _SHARES = (
 )
 _PRINTED_STATS, _SHOWN_STATS = ("median", "min", "max"), ("median", "min")
 FIGURES: tuple[ComparedFigure, ...] = (
-    ComparedFigure("programs_failed", "programs that failed", "programs_failed", main=True, of_programs=True),
-    ComparedFigure("program_time.p100", "longest program", "program_time.p100", main=True, of_programs=True),
-    ComparedFigure("step_time.median clean", "step, clean median", "step_time.median clean", main=True, job=_STEPS),
+    ComparedFigure("programs_failed", "programs that failed", main=True, of_programs=True),
+    ComparedFigure("program_time.p100", "longest program", main=True, of_programs=True),
+    ComparedFigure("step_time.median clean", "step, clean median", main=True, job=_STEPS),
+    ComparedFigure("step_time.median during faults", "step, median in faults", job=_STEPS),
+    ComparedFigure("step_time.p100 during faults", "step, P100 in faults", job=_STEPS),
+    ComparedFigure("step_time.median", "step, median", job=_STEPS),
+    ComparedFigure("step_time.p100", "step, P100", main=True, job=_STEPS),
     ComparedFigure(
-        "step_time.median during faults", "step, median in faults", "step_time.median during faults", job=_STEPS
-    ),
-    ComparedFigure("step_time.p100 during faults", "step, P100 in faults", "step_time.p100 during faults", job=_STEPS),
-    ComparedFigure("step_time.median", "step, median", "step_time.median", job=_STEPS),
-    ComparedFigure("step_time.p100", "step, P100", "step_time.p100", main=True, job=_STEPS),
-    ComparedFigure(
-        *("step_time.p100 during faults / clean", "step, P100 in faults / clean", "step_time.p100 during faults"),
+        "step_time.p100 during faults / clean",
+        "step, P100 in faults / clean",
         main=True,
         over="step_time.median clean",
         job=_STEPS,
     ),
-    ComparedFigure("goodput clean", "goodput, clean", "goodput clean", MORE),
-    ComparedFigure("goodput during faults", "goodput in faults", "goodput during faults", MORE),
-    ComparedFigure(
-        *("goodput during faults / clean", "goodput in faults / clean", "goodput during faults", MORE),
-        main=True,
-        over="goodput clean",
-    ),
-    ComparedFigure("flow_goodput.min", "slowest flow", "flow_goodput.min", MORE, main=True, job=_FLOWS),
-    ComparedFigure("fair_share.min", "least fair share", "fair_share.min", MORE, main=True, job=_FLOWS),
-    ComparedFigure("fair_after.p100", "fair shares after, P100", "fair_after.p100", job=_FLOWS),
-    ComparedFigure("balance", "balance of flows", "balance", MORE, job=_FLOWS),
-    ComparedFigure("message_time.median", "message time, median", "message_time.median", job=_FLOWS),
-    ComparedFigure("message_time.p99", "message time, P99", "message_time.p99", main=True, job=_FLOWS),
-    ComparedFigure("latency.median", "latency, median", "latency.median", main=True, job=_FLOWS),
-    ComparedFigure("latency.p99", "latency, P99", "latency.p99", main=True, job=_FLOWS),
-    ComparedFigure("slowdown.median", "slowdown, median", "slowdown.median", job=_FLOWS),
-    ComparedFigure("slowdown.p99", "slowdown, P99", "slowdown.p99", main=True, job=_FLOWS),
-    ComparedFigure("flow_time.p99", "flow time, P99", "flow_time.p99", main=True, job=_FLOWS),
-    ComparedFigure("stall.p100", "longest stall", "stall.p100", main=True),
-    ComparedFigure("wasted", "wasted", "wasted"),
-    ComparedFigure("uplink_share.max", "most loaded uplink / mean", "uplink_share.max"),
-    ComparedFigure("uplink_share.min", "least loaded uplink / mean", "uplink_share.min", MORE),
-    ComparedFigure("link_load.max", "most loaded link", "link_load.max", NEITHER),
-    ComparedFigure("recovery.p50", "recovery, P50", "recovery.p50", main=True),
-    ComparedFigure("recovery.p50 in rtt", "recovery, P50, in RTT", "recovery.p50", in_rtt=True),
-    ComparedFigure("recovery.p100", "recovery, P100", "recovery.p100", main=True),
-    ComparedFigure("recovery.p100 in rtt", "recovery, P100, in RTT", "recovery.p100", main=True, in_rtt=True),
-    ComparedFigure("goodput_back.p100", "goodput back, P100", "goodput_back.p100"),
-    ComparedFigure("evs_retired", "EVs retired", "evs_retired", NEITHER),
-    ComparedFigure("packets_lost", "packets taken for lost", "packets_lost", main=True),
-    ComparedFigure("retransmissions", "retransmissions", "retransmissions", main=True),
-    ComparedFigure("out_of_order", "out of order", "out_of_order", NEITHER),
-    ComparedFigure("marks", "marks", "marks", NEITHER),
-    ComparedFigure("trims", "trims", "trims", NEITHER, main=True),
-    ComparedFigure("ecn_skips", "EVs rested for ECN", "ecn_skips", NEITHER, main=True),
-    ComparedFigure("nacks", "NACKs", "nacks", NEITHER),
-    ComparedFigure("timeouts", "timeouts", "timeouts"),
-    ComparedFigure("queue_drops", "queue drops", "queue_drops"),
-    ComparedFigure("unrestored_evs", "EVs not restored", "unrestored_evs"),
-    ComparedFigure("qp_errors", "QP errors", "qp_errors"),
-    ComparedFigure("job_died", "jobs that died", "job_died"),
-    ComparedFigure("died_at", "died after", "died_at", MORE),
-    ComparedFigure("bytes_wrong", "wrong bytes", "bytes_wrong"),
-    ComparedFigure("data_on_bad_ev", "data on bad EVs", "data_on_bad_ev"),
-    ComparedFigure("located.p100", "faults located, P100", "located.p100", main=True),
-    ComparedFigure("cleared.p100", "faults cleared, P100", "cleared.p100"),
-    ComparedFigure("map_precision", "right accusations", "map_precision", MORE),
-    ComparedFigure("map_recall", "faults located", "map_recall", MORE, main=True),
-    ComparedFigure("falsely_accused", "whole things accused", "falsely_accused", main=True),
-    ComparedFigure("route_updates", "UPDATEs of BGP", "route_updates", NEITHER),
+    ComparedFigure("goodput clean", "goodput, clean", MORE),
+    ComparedFigure("goodput during faults", "goodput in faults", MORE),
+    ComparedFigure("goodput during faults / clean", "goodput in faults / clean", MORE, main=True, over="goodput clean"),
+    ComparedFigure("flow_goodput.min", "slowest flow", MORE, main=True, job=_FLOWS),
+    ComparedFigure("fair_share.min", "least fair share", MORE, main=True, job=_FLOWS),
+    ComparedFigure("fair_after.p100", "fair shares after, P100", job=_FLOWS),
+    ComparedFigure("balance", "balance of flows", MORE, job=_FLOWS),
+    ComparedFigure("message_time.median", "message time, median", job=_FLOWS),
+    ComparedFigure("message_time.p99", "message time, P99", main=True, job=_FLOWS),
+    ComparedFigure("latency.median", "latency, median", main=True, job=_FLOWS),
+    ComparedFigure("latency.p99", "latency, P99", main=True, job=_FLOWS),
+    ComparedFigure("slowdown.median", "slowdown, median", job=_FLOWS),
+    ComparedFigure("slowdown.p99", "slowdown, P99", main=True, job=_FLOWS),
+    ComparedFigure("flow_time.p99", "flow time, P99", main=True, job=_FLOWS),
+    ComparedFigure("stall.p100", "longest stall", main=True),
+    ComparedFigure("wasted", "wasted"),
+    ComparedFigure("uplink_share.max", "most loaded uplink / mean"),
+    ComparedFigure("uplink_share.min", "least loaded uplink / mean", MORE),
+    ComparedFigure("link_load.max", "most loaded link", NEITHER),
+    ComparedFigure("recovery.p50", "recovery, P50", main=True),
+    ComparedFigure("recovery.p50 in rtt", "recovery, P50, in RTT"),
+    ComparedFigure("recovery.p100", "recovery, P100", main=True),
+    ComparedFigure("recovery.p100 in rtt", "recovery, P100, in RTT", main=True),
+    ComparedFigure("goodput_back.p100", "goodput back, P100"),
+    ComparedFigure("evs_retired", "EVs retired", NEITHER),
+    ComparedFigure("packets_lost", "packets taken for lost", main=True),
+    ComparedFigure("retransmissions", "retransmissions", main=True),
+    ComparedFigure("out_of_order", "out of order", NEITHER),
+    ComparedFigure("marks", "marks", NEITHER),
+    ComparedFigure("trims", "trims", NEITHER, main=True),
+    ComparedFigure("ecn_skips", "EVs rested for ECN", NEITHER, main=True),
+    ComparedFigure("nacks", "NACKs", NEITHER),
+    ComparedFigure("timeouts", "timeouts"),
+    ComparedFigure("queue_drops", "queue drops"),
+    ComparedFigure("unrestored_evs", "EVs not restored"),
+    ComparedFigure("qp_errors", "QP errors"),
+    ComparedFigure("job_died", "jobs that died"),
+    ComparedFigure("died_at", "died after", MORE),
+    ComparedFigure("bytes_wrong", "wrong bytes"),
+    ComparedFigure("data_on_bad_ev", "data on bad EVs"),
+    ComparedFigure("located.p100", "faults located, P100", main=True),
+    ComparedFigure("cleared.p100", "faults cleared, P100"),
+    ComparedFigure("map_precision", "right accusations", MORE),
+    ComparedFigure("map_recall", "faults located", MORE, main=True),
+    ComparedFigure("falsely_accused", "whole things accused", main=True),
+    ComparedFigure("route_updates", "UPDATEs of BGP", NEITHER),
 )
 
 
@@ -146,7 +150,7 @@ def figures_among(keys: Iterable[str]) -> tuple[ComparedFigure, ...]:
 def _printed(key: str) -> ComparedFigure:
     """Nobody knows whether more of it is better."""
     name, _, stat = key.removeprefix(PROGRAM).rpartition(".")
-    return ComparedFigure(key, f"{name}, {stat}", key, NEITHER, main=stat in _SHOWN_STATS, of_programs=True)
+    return ComparedFigure(key, f"{name}, {stat}", NEITHER, main=stat in _SHOWN_STATS, of_programs=True)
 
 
 def measured(record: RunRecord) -> RunFigures:

@@ -117,15 +117,12 @@ def _labels(
 ) -> list[str]:
     names = [part[0].scenario for part in parts]
     if len(parts) > 1 and places[0]:
-        return [", ".join(map(_named, shorts, place)) for place in places]
+        named = ([*zip(shorts, place, strict=True)] for place in places)
+        return [", ".join(value if short in NAMED else f"{short}={value}" for short, value in one) for one in named]
     seen: list[str] = []
     for name in names:
         seen.append(f"{name} ({names[: len(seen) + 1].count(name)})" if names.count(name) > 1 else name)
     return seen
-
-
-def _named(short: str, value: str) -> str:
-    return value if short in NAMED else f"{short}={value}"
 
 
 def _other_work(groups: Sequence[RunGroup], named: bool, keys: Sequence[str], moved: Sequence[str]) -> list[str]:

@@ -87,7 +87,9 @@ def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) 
     moved = _moved(_without(whats[0], only_first), _without(whats[1], only_second))
     pairs = list(_pairs(a, b))
     really = set(moved) & _crossed(pairs, bound_ns)
-    apart = tuple(_apart(one, other) for one, other in pairs if _differ(one, other, bound_ns))
+    apart = tuple(
+        Apart(one.what, one.t_ns, other.t_ns, one.after_heal) for one, other in pairs if _differ(one, other, bound_ns)
+    )
     chapter = first or second
     name, title = (chapter.name, chapter.title) if chapter else ("", "")
     far, near = (tuple(what for what in moved if (what in really) is which) for which in (True, False))
@@ -138,7 +140,3 @@ def _pairs(first: Sequence[StoryEvent], second: Sequence[StoryEvent]) -> Iterato
 def _differ(first: StoryEvent, second: StoryEvent, bound_ns: int) -> bool:
     away = abs(first.t_ns - second.t_ns)
     return away > bound_ns and away > LATE_SHARE * max(abs(first.t_ns), abs(second.t_ns))
-
-
-def _apart(first: StoryEvent, second: StoryEvent) -> Apart:
-    return Apart(first.what, first.t_ns, second.t_ns, first.after_heal)

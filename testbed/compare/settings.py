@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, cast
 
@@ -27,7 +27,8 @@ def settings_of(scenario: Scenario) -> dict[str, str]:
     written = parse_source(scenario.dump_yaml(), "scenario.yaml").data
     found = {key: whole_value(value) for key, value in _leaves(written) if key.split(".")[0] not in _TALK}
     family = _family(scenario.shape().family)
-    written_otherwise = [key for key in found if not family.get(key) and _is_below(key, family)]
+    above = tuple(f"{one}." for one in family)
+    written_otherwise = [key for key in found if not family.get(key) and f"{key}.".startswith(above)]
     unread = [f"{group}." for group in _unread_groups(scenario)]
     for key in [key for key in found if key in written_otherwise or key.startswith(tuple(unread))]:
         del found[key]
@@ -40,10 +41,6 @@ def _unread_groups(scenario: Scenario) -> Iterator[str]:
     yield from (f"endpoint.{name}" for name in endpoint.plugins if name not in endpoint.chosen)
     groups = {one.group for one in {**registry.known(), **scenario.offered.named("transport")}.values()}
     yield from groups - {scenario.transport.group, "endpoint"}
-
-
-def _is_below(key: str, others: Iterable[str]) -> bool:
-    return any(f"{key}.".startswith(f"{one}.") for one in others)
 
 
 def _plugins(scenario: Scenario) -> dict[str, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import expm1, log
-from statistics import median
+from statistics import geometric_mean, median
 
 from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonRow
 from mrc_testbed.testbed.compare.figures import ComparedFigure
@@ -21,7 +21,6 @@ from mrc_testbed.testbed.compare.statistics import (
     Estimate,
     blocked_difference,
     difference,
-    geometric_mean,
     mean_estimate,
     paired,
 )

@@ -53,11 +53,6 @@ class Estimate:
         return Estimate(rising(self.value), low, high, self.why)
 
 
-def geometric_mean(values: Sequence[float]) -> float:
-    """The geometric mean; all values must be positive."""
-    return exp(fmean(map(log, values)))
-
-
 def ratio(of: Sequence[float], base: Sequence[float]) -> Estimate:
     """Of the geometric means of two groups of positive numbers."""
     return difference([log(value) for value in of], [log(value) for value in base]).mapped(exp)

@@ -41,13 +41,10 @@ def waits_of(runs: Sequence[ComparedRun]) -> list[MeasuredWaits]:
     """Of each transport with its settings: stalls, and where its hosts choose paths recovery before that; nothing where
     nobody waited. Runs with the same settings are repeats and count together."""
     groups = grouped(runs).groups
-    asked = ((group, what) for group in groups for what in _kinds(_scenario(group)))
+    kinds = {True: (RECOVERY, STALL), False: (STALL,)}
+    asked = ((group, what) for group in groups for what in kinds[_scenario(group).transport.has_paths])
     found = (_waits(group, what, _name(group, groups)) for group, what in asked)
     return [each for each in found if each]
-
-
-def _kinds(scenario: Scenario) -> tuple[str, ...]:
-    return (RECOVERY, STALL) if scenario.transport.has_paths else (STALL,)
 
 
 def _name(group: RunGroup, groups: Sequence[RunGroup]) -> str:
@@ -88,25 +85,17 @@ def _waits(group: RunGroup, what: str, name: str) -> MeasuredWaits | None:
 
 def _seen(record: RunRecord, what: str) -> Iterator[_Seen]:
     """The wait in each occurrence in which there was one. The base RTT is that of warm-up."""
-    usual_s = _usual_stall_s(record) if what == STALL else 0.0
-    waits = _recoveries_s if what == RECOVERY else _stalls_s
+    usual = asked(f"{STALL}.p100 clean", record, DEFAULT_UNITS[Dimension.TIME]).value if what == STALL else 0.0
+    usual_s = usual or 0.0
     for outage in outages(record):
-        found = waits(record, outage)
+        mine = (one for one in recoveries(record) if (one.fault, one.number) == outage.occurrence.key)
+        found = [one.duration_ns / 1e9 for one in mine] if what == RECOVERY else _stalls_s(record, outage)
         longest = max(found, default=0.0)
         least = statistic(found, "p50") if found and what == RECOVERY else longest
         # A QP may stall that long without any fault, as while many of a host begin at once.
         if longest > usual_s and record.base_rtt_ns:
             rtt_s, speed = record.base_rtt_ns / 1e9, record.scenario.speed
             yield _Seen(what, record, outage, FaultWait(least or longest, longest, rtt_s, speed))
-
-
-def _usual_stall_s(record: RunRecord) -> float:
-    return asked(f"{STALL}.p100 clean", record, DEFAULT_UNITS[Dimension.TIME]).value or 0.0
-
-
-def _recoveries_s(record: RunRecord, outage: Outage) -> list[float]:
-    key = outage.fault, outage.number
-    return [one.duration_ns / 1e9 for one in recoveries(record) if (one.fault, one.number) == key]
 
 
 def _stalls_s(record: RunRecord, outage: Outage) -> list[float]:

@@ -154,7 +154,7 @@ def _of_run(record: RunRecord, verdict: Verdict | None) -> Complaints:
     for then nothing else is; ContractFailure where the run ended early."""
     if verdict is None or verdict.fidelity.caveat:
         why = verdict.fidelity.caveat if verdict else "the run has no verdict"
-        if record.interruption and record.interruption.late:
+        if record.ended_by_machine:
             raise Unbelieved(f"the machine ended each of {_TRIES} runs: {why}")
         raise ContractFailure(why)
     late = [figure for figure in verdict.fidelity.figures if not figure.ok and figure.name not in _LATENESS]

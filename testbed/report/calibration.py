@@ -33,8 +33,10 @@ def _of_transport(found: Calibration, transport: Transport) -> Iterator[Renderab
     for heading in ("port rate", "rtt", "packets/s", "CPUs", "share of budget"):
         table.add_column(heading, justify="right", no_wrap=True)
     capacity = found.capacity(transport.cost)
-    for row in (*_standard(capacity, transport), *_suggested(capacity, transport)):
-        table.add_row(*row)
+    standard = ((hosts, planes, rate, 20_000_000 * 25_000_000 // rate) for hosts, planes, rate in _STANDARD_RATES)
+    suggested = ((hosts, planes, *suggest(planes, hosts, capacity)) for hosts, planes in _SIZES)
+    for fabric in (*standard, *suggested):
+        table.add_row(*_row(*fabric, capacity, transport))
     yield from (_headline(found, transport), "", table, "")
 
 
@@ -85,17 +87,6 @@ def _among_many(found: Calibration, transport: Transport) -> str:
         f"Among {_MANY} hosts {costs}: {known.hosts} carry {count_text(known.pps)} data packets/s of a permutation over"
         f" {STANDARD_COST.of} at any time, measured {known.measured}"
     )
-
-
-def _standard(capacity: Capacity, transport: Transport) -> Iterator[tuple[str, ...]]:
-    for hosts, planes, rate in _STANDARD_RATES:
-        rtt = 20_000_000 * 25_000_000 // rate
-        yield _row(hosts, planes, rate, rtt, capacity, transport)
-
-
-def _suggested(capacity: Capacity, transport: Transport) -> Iterator[tuple[str, ...]]:
-    for hosts, planes in _SIZES:
-        yield _row(hosts, planes, *suggest(planes, hosts, capacity), capacity, transport)
 
 
 def _row(hosts: int, planes: int, rate: int, rtt: int, capacity: Capacity, transport: Transport) -> tuple[str, ...]:

@@ -270,17 +270,13 @@ def measured_words(fidelity: Fidelity) -> str:
 
 
 def fidelity_line(fidelity: Fidelity) -> str:
-    """The figures that decide, with their limits."""
+    """The figures that decide, with their limits, and what says that steps are long."""
     if not fidelity.figures:
         return fidelity.caveat
-    figures = ", ".join(_figure(figure) for figure in fidelity.figures if _counts(figure))
+    decide = (one for one in fidelity.figures if one.limit is not None or (one.name == CLEAN_STEP and one.why))
+    figures = ", ".join(map(_figure, decide))
     over = f" over {words}" if (words := measured_words(fidelity)) else ""
     return "; ".join(part for part in (f"{figures}{over}", stolen_words(fidelity), fidelity.caveat) if part)
-
-
-def _counts(figure: FidelityFigure) -> bool:
-    """It has a limit, or says that steps are long."""
-    return figure.limit is not None or bool(figure.name == CLEAN_STEP and figure.why)
 
 
 def _figure(figure: FidelityFigure) -> str:

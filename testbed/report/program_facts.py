@@ -8,7 +8,6 @@ from mrc_testbed.testbed.checks.programs import cpu_shares, ends_of
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount
 from mrc_testbed.testbed.expect.vocabulary import Dimension
-from mrc_testbed.testbed.rundir.tables import ProgramEnd
 from mrc_testbed.testbed.scenario.model.jobs import NamedJob
 from mrc_testbed.topos.units import plural
 
@@ -36,8 +35,4 @@ def _how_ended(record: RunRecord, hosts: Sequence[str]) -> str:
     if not ends:
         return f"{count}, none ended"
     how = f"{count} ended with 0" if good == len(hosts) else f"{good} of {count} ended with 0"
-    return f"{how}, the last after {amount(Dimension.TIME, max(map(_took_ns, ends)))}"
-
-
-def _took_ns(end: ProgramEnd) -> int:
-    return end.end_ns - end.begin_ns
+    return f"{how}, the last after {amount(Dimension.TIME, max(end.end_ns - end.begin_ns for end in ends))}"

@@ -109,7 +109,7 @@ def _run(scenario: Scenario, folder: Path) -> Outcome:
     copy_traces(scenario, folder)
     run_phases(RunJob(scenario, folder, VirtualWorld(scenario)), Silent())
     record = load_record(folder, scenario)
-    if record.interruption and record.interruption.machine:
+    if record.lacked_something:
         return Outcome.by_machine(record.interrupted)
     return _what_failed(judge(record), record)
 

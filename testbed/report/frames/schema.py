@@ -28,13 +28,10 @@ from mrc_testbed.testbed.rundir.tables import (
 )
 
 
-def _columns(text: str) -> tuple[Column, ...]:
-    """From `name type unit` lines; the unit may have several words."""
-    return tuple(Column(*line.split(maxsplit=2)) for line in text.strip().splitlines())
-
-
 def _table(name: str, file: str, columns: str, open_ended: bool = False) -> Table:
-    return Table(name, file, _columns(columns), open_ended)
+    """`columns`: lines of `name type unit`; the unit may have several words."""
+    found = tuple(Column(*line.split(maxsplit=2)) for line in columns.strip().splitlines())
+    return Table(name, file, found, open_ended)
 
 
 def _recovery() -> Iterator[Column]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from math import exp, log
+from statistics import geometric_mean
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.testbed.compare.statistics import ALIKE, Estimate, difference, geometric_mean, ratio, t_quantile
+from mrc_testbed.testbed.compare.statistics import ALIKE, Estimate, difference, ratio, t_quantile
 
 pytestmark = pytest.mark.slow
 
