@@ -38,7 +38,9 @@ def import_file(
         Path | None,
         typer.Option("-o", metavar="FILE", help="The scenario; its data lie beside it.", show_default=False),
     ] = None,
-    start_unit: Annotated[StartUnit, typer.Option(help="What the starts of htsim count.")] = StartUnit.PS,
+    start_unit: Annotated[
+        StartUnit | None, typer.Option(help="What the starts of htsim count; else ps.", show_default=False)
+    ] = None,
     peak_ops: Annotated[
         float, typer.Option(metavar="N", help="Operations a second, where Chakra has no durations.", show_default=False)
     ] = 0.0,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from mrc_testbed.testbed.interchange.bounds import bounds_of
 from mrc_testbed.testbed.interchange.text import FormatError
 from mrc_testbed.testbed.workloads.graph import (
     COMPUTE,
-    MAX_NODES,
     NO_STREAM,
     RECV,
     SEND,
@@ -22,13 +22,17 @@ from mrc_testbed.testbed.workloads.graph import (
 
 MOST_TAG = (1 << 40) - 1
 """Of files; above are those of messages that are numbered one by one."""
+_MANY_WAITS = 8
+"""More than these become one operation without duration, which others wait for."""
 
 
 class GraphBuilder:
-    """Collects operations; `after` of each may still grow. `word`: how the file counts its places, such as `line`."""
+    """Collects operations; `after` of each may still grow. `word`: how the file counts its places, such as `line`;
+    `size`: bytes of all that is read, which bound what it becomes."""
 
-    def __init__(self, file: Path, word: str = "line") -> None:
-        self._file, self._word = file, word
+    def __init__(self, file: Path, size: int, word: str = "line") -> None:
+        self._file, self._word, self._bounds = file, word, bounds_of(size)
+        self._left = self._bounds.waits
         self._nodes: list[GraphNode] = []
         self._after: list[list[int]] = []
 
@@ -37,8 +41,8 @@ class GraphBuilder:
 
     def add(self, kind: str, rank: int, amount: int, peer: int = -1, mark: int | None = None, place: int = 0) -> int:
         """A new operation, and its number. `mark`: a message's tag or a computation's stream. Raises FormatError."""
-        if len(self._nodes) == MAX_NODES:
-            raise FormatError(self._file, self.said(place), f"more than {MAX_NODES} operations")
+        if len(self._nodes) == self._bounds.operations:
+            raise self._too_much(place, f"{self._bounds.operations} operations")
         usual = NO_STREAM if kind == COMPUTE else 0
         self._nodes.append(GraphNode(kind, rank, amount, peer, usual if mark is None else mark, (), place))
         self._after.append([])
@@ -50,15 +54,31 @@ class GraphBuilder:
 
     def wait(self, number: int, *others: int) -> None:
         """An operation begins only when these of its rank have ended."""
+        self._left -= len(others)
+        if self._left < 0:
+            raise self._too_much(self._nodes[number].line, f"{self._bounds.waits} waits of operations for others")
         self._after[number] += others
 
-    def waits(self, number: int) -> tuple[int, ...]:
-        """What an operation waits for, so far."""
-        return tuple(self._after[number])
+    def _too_much(self, place: int, what: str) -> FormatError:
+        return FormatError(self._file, self.said(place), f"more than {what}, too many for what this file has")
+
+    def gate(self, number: int) -> tuple[int, ...]:
+        """What has ended when an operation may begin; where that is much, one operation that takes no time."""
+        waits = self._after[number]
+        if len(waits) > _MANY_WAITS:
+            one = self._nodes[number]
+            waits = [self.add(COMPUTE, one.rank, 0, place=one.line)]
+            self.wait(waits[0], *self._after[number])
+            self._after[number] = waits
+        return tuple(waits)
 
     def rank_of(self, number: int) -> int:
         """The rank of an operation."""
         return self._nodes[number].rank
+
+    def line_of(self, number: int) -> int:
+        """The place of an operation in the file."""
+        return self._nodes[number].line
 
     def said(self, place: int) -> str:
         """A place for people; empty for none."""

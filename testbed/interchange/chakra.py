@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from mrc_testbed.testbed.interchange.protobuf import WireError, WireField, fields, messages
+from mrc_testbed.testbed.interchange.protobuf import Meter, WireError, WireField, fields, messages
 from mrc_testbed.testbed.interchange.text import FormatError, require_file, unreadable
 from mrc_testbed.testbed.workloads.graph import MAX_NODES, MAX_RANKS
 
@@ -23,14 +23,18 @@ _NAME = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]{1,9})\.et(?P<packed>\.gz)?", r
 _UNSIGNED, _SIGNED, _ZIGZAG, _FLAG, _TEXT = (11, 13), (7, 9), (15, 17), 27, 29
 _FIXED = {3: "<d", 5: "<f", 19: "<I", 21: "<Q", 23: "<i", 25: "<q"}
 _FLAGS = 28
+_READ = frozenset(
+    ("comm_dst", "comm_size", "comm_src", "comm_tag", "comm_type", "is_cpu_op", "num_ops", "pg_name", "root")
+)
+"""Attributes; what no other reader here asks for is not kept."""
+_MOST_TEXT_BYTES = 256
 
 
 @dataclass(slots=True)
 class ChakraNode:
-    """A node as it is in the file. Times in us. `attributes` that have a single value, and lists of truth values."""
+    """A node as it is in the file. Times in us. `attributes` that are read, and have a single value or truth values."""
 
     id: int = 0
-    name: str = ""
     type: int = 0
     needs: list[int] = field(default_factory=list)
     duration_us: int = 0
@@ -75,12 +79,12 @@ def _quoted(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-def read_rank(file: Path) -> ChakraRank:
-    """The trace of one rank. Raises FormatError."""
+def read_rank(file: Path, meter: Meter) -> ChakraRank:
+    """The trace of one rank; `meter` counts over all of them. Raises FormatError."""
     require_file(file)
     try:
         with _opened(file) as stream:
-            return _rank(file, stream)
+            return _rank(file, stream, meter)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(file, "", f"its gzip is broken: {error}") from None
     except OSError as error:
@@ -93,19 +97,20 @@ def _opened(file: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(file)) if packed else file.open("rb")
 
 
-def _rank(file: Path, stream: BinaryIO) -> ChakraRank:
+def _rank(file: Path, stream: BinaryIO, meter: Meter) -> ChakraRank:
     found = ChakraRank(file, "", [])
     seen: set[int] = set()
     at = 0
     try:
         for number, (begin, content) in enumerate(messages(stream)):
             at = begin
+            meter.bytes(len(content))
             if not number:
-                found.version = _version(content)
+                found.version = _version(content, meter)
                 continue
             if len(found.nodes) == MAX_NODES:
                 raise FormatError(file, f"byte {at}", f"more than {MAX_NODES} nodes")
-            node = _node(content)
+            node = _node(content, meter)
             if node.id in seen:
                 raise found.wrong(node, "a second node with this id")
             seen.add(node.id)
@@ -117,9 +122,9 @@ def _rank(file: Path, stream: BinaryIO) -> ChakraRank:
     return found
 
 
-def _version(content: bytes) -> str:
+def _version(content: bytes, meter: Meter) -> str:
     """Of the metadata, which has it as text."""
-    for one in fields(content):
+    for one in _counted(content, meter):
         if one.key == 1:
             if one.content is None:
                 raise WireError(0, "the first message is no metadata of Chakra")
@@ -127,34 +132,41 @@ def _version(content: bytes) -> str:
     return ""
 
 
-def _node(content: bytes) -> ChakraNode:
-    node = ChakraNode()
+def _counted(content: bytes, meter: Meter) -> Iterator[WireField]:
     for one in fields(content):
+        meter.fields(1)
+        yield one
+
+
+def _node(content: bytes, meter: Meter) -> ChakraNode:
+    node = ChakraNode()
+    needs: dict[int, None] = {}
+    for one in _counted(content, meter):
         match one.key:
             case 1:
                 node.id = one.number
-            case 2:
-                node.name = _text(one)
             case 3:
                 node.type = one.number
             case 4 | 5:
-                node.needs += one.numbers()
+                meter.fields(len(one.content or b""))
+                needs.update(dict.fromkeys(one.numbers()))
             case 7:
                 node.duration_us = one.number
             case 10:
-                node.attributes.update(_attribute(one))
+                node.attributes.update(_attribute(one, meter))
+    node.needs = list(needs)
     return node
 
 
-def _attribute(one: WireField) -> Iterator[tuple[str, Any]]:
-    """Name and value, where it is a single one, or truth values."""
+def _attribute(one: WireField, meter: Meter) -> Iterator[tuple[str, Any]]:
+    """Name and value, where it is one that is read, and a single value or truth values."""
     name, value = "", None
-    for part in fields(one.content or b""):
+    for part in _counted(one.content or b"", meter):
         if part.key == 1:
             name = _text(part)
-        else:
+        elif name in _READ or not name:
             value = _value(part, value)
-    if name and value is not None:
+    if name in _READ and value is not None:
         yield name, value
 
 
@@ -176,7 +188,10 @@ def _value(part: WireField, usual: Any) -> Any:
 
 
 def _text(one: WireField) -> str:
+    content = one.content or b""
+    if len(content) > _MOST_TEXT_BYTES:
+        raise WireError(0, f"a text of {len(content)} bytes; at most {_MOST_TEXT_BYTES} are read")
     try:
-        return (one.content or b"").decode()
+        return content.decode()
     except UnicodeDecodeError:
         raise WireError(0, "text that is not in UTF-8") from None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from mrc_testbed.testbed.interchange.bounds import bounds_of
 from mrc_testbed.testbed.interchange.building import GraphBuilder
 from mrc_testbed.testbed.interchange.chakra import (
     COLLECTIVE,
@@ -32,7 +32,8 @@ from mrc_testbed.testbed.interchange.collectives import (
     CollectiveGraph,
 )
 from mrc_testbed.testbed.interchange.found import Found, LeftOut
-from mrc_testbed.testbed.interchange.text import FormatError, require_file, shown, unreadable
+from mrc_testbed.testbed.interchange.protobuf import Meter
+from mrc_testbed.testbed.interchange.text import FormatError, require_file, shown, size_of, unreadable
 from mrc_testbed.testbed.workloads.graph import COMPUTE, MAX_BYTES, MAX_NS, RECV, SEND
 
 KIND = "chakra"
@@ -56,6 +57,17 @@ class ChakraOptions:
     each_gathers: bool = False
 
 
+class _Group(NamedTuple):
+    """`parts`: of each member its collectives, in the order of its file."""
+
+    members: tuple[int, ...]
+    parts: Mapping[int, list[_Part]]
+
+
+def _group_of(members: tuple[int, ...]) -> _Group:
+    return _Group(members, {one: [] for one in members})
+
+
 class _Part(NamedTuple):
     """A rank's part of a collective."""
 
@@ -66,8 +78,11 @@ class _Part(NamedTuple):
 
 def read_chakra(file: Path, options: ChakraOptions | None = None) -> Found:
     """A whole trace; `file` is that of any rank. Raises FormatError."""
-    traces = [read_rank(one) for one in files_of(file)]
-    reading = _Reading(file, traces, options or ChakraOptions())
+    files = files_of(file)
+    size = size_of(*files)
+    meter = Meter(bounds_of(size))
+    traces = [read_rank(one, meter) for one in files]
+    reading = _Reading(file, size, traces, options or ChakraOptions())
     reading.nodes()
     reading.collectives()
     reading.dependencies()
@@ -77,14 +92,15 @@ def read_chakra(file: Path, options: ChakraOptions | None = None) -> Found:
 class _Reading:
     """A trace on its way into a graph."""
 
-    def __init__(self, file: Path, traces: Sequence[ChakraRank], options: ChakraOptions) -> None:
+    def __init__(self, file: Path, size: int, traces: Sequence[ChakraRank], options: ChakraOptions) -> None:
         self.traces, self.options, self.losses = traces, options, LeftOut()
-        self.builder = GraphBuilder(file, "node")
+        self.builder = GraphBuilder(file, size, "node")
         self.groups = _groups(options.groups, len(traces)) if options.groups else {}
         self.begins: list[dict[int, int]] = [{} for _ in traces]
         self.ends: list[dict[int, int]] = [{} for _ in traces]
-        self.parts: dict[tuple[int, ...], dict[int, list[_Part]]] = defaultdict(lambda: defaultdict(list))
-        """Of each group the collectives of each member, in the order of its file."""
+        self.everybody = _group_of(tuple(range(len(traces))))
+        self.named: dict[str, _Group] = {}
+        self.by_members = {self.everybody.members: self.everybody}
 
     def nodes(self) -> None:
         """All nodes but for what they need."""
@@ -101,7 +117,7 @@ class _Reading:
             number = self._message(rank, trace, node)
         elif node.type == COLLECTIVE:
             number = self.builder.add(COMPUTE, rank, 0, place=node.id)
-            self.parts[self._members(rank, trace, node)][rank].append(_Part(rank, node, number))
+            self._group(rank, trace, node).parts[rank].append(_Part(rank, node, number))
         else:
             on = (_CPU if node.attributes.get("is_cpu_op") else _GPU) if node.type == COMP else None
             number = self.builder.add(COMPUTE, rank, self._ns(trace, node), mark=on, place=node.id)
@@ -129,24 +145,30 @@ class _Reading:
         size, tag = (_number(trace, node, one, most, usual) for one, most, usual in _OF_MESSAGE)
         return self.builder.add(kind, rank, size, peer, tag, node.id)
 
-    def _members(self, rank: int, trace: ChakraRank, node: ChakraNode) -> tuple[int, ...]:
-        """The ranks of the group of a collective."""
-        name = node.attributes.get("pg_name", "")
-        if name in self.groups:
+    def _group(self, rank: int, trace: ChakraRank, node: ChakraNode) -> _Group:
+        """That of a collective."""
+        name = str(node.attributes.get("pg_name", ""))
+        found = self._named(name) if name in self.groups else self.everybody
+        if rank not in found.parts:
+            raise trace.wrong(node, f"rank {rank} is not in the process group {shown(name)}")
+        if name and self.options.groups and name not in self.groups:
+            raise trace.wrong(node, f"the process group {shown(name)} is not in {self.options.groups}")
+        if name and not self.options.groups:
+            self.losses.note("collective of a process group: all ranks, without --groups FILE")
+        return found
+
+    def _named(self, name: str) -> _Group:
+        """Names with the same ranks are one group."""
+        if name not in self.named:
             members = self.groups[name]
-            if rank not in members:
-                raise trace.wrong(node, f"rank {rank} is not in the process group {shown(str(name))}")
-            return members
-        if self.options.groups and name != "":
-            raise trace.wrong(node, f"the process group {shown(str(name))} is not in {self.options.groups}")
-        if name != "":
-            self.losses.note(f"collective of the process group {shown(str(name))}: all ranks, without --groups FILE")
-        return tuple(range(len(self.traces)))
+            self.named[name] = self.by_members.get(members) or _group_of(members)
+            self.by_members[members] = self.named[name]
+        return self.named[name]
 
     def collectives(self) -> None:
         """The messages of all collectives: the n-th of a group is the same on all its ranks."""
         tag = _OF_COLLECTIVES
-        for members, of_rank in self.parts.items():
+        for members, of_rank in self.by_members.values():
             counts = {rank: len(of_rank[rank]) for rank in members}
             most = max(counts, key=lambda rank: counts[rank])
             least = min(counts, key=lambda rank: counts[rank])

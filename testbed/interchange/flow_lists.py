@@ -1,8 +1,9 @@
-"""Lists of flows: our own CSV `start_s,src,dst,bytes[,name]`, and the lines of HPCC's generator (`traffic_gen.py`): a
-count, then `src dst priority port bytes start_s`, which begin at 2 s."""
+"""Lists of flows: our own CSV `start_s,src,dst,bytes[,name]`, also with quotes, semicolons or tabs, and the lines of
+HPCC's generator (`traffic_gen.py`): a count, then `src dst priority port bytes start_s`, which begin at 2 s."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -21,16 +22,22 @@ ENTRY_NAME = "trace"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,18})?([eE]-?[0-9]{1,2})?", re.ASCII)
 _NODE = re.compile(r"h?([0-9]{1,9})", re.ASCII)
 _HPCC_WORDS = 6
+_AROUND = " \r\n"
+"""Of a line; a tab at its end is before an empty cell."""
+_BETWEEN = ("\t", ";")
+"""Between cells, where the first line has it; else a comma."""
 
 
 def read_flows(file: Path) -> Found:
     """A list of flows of either form. Raises FormatError."""
     place, losses = FilePlace(file), LeftOut()
-    lines = (line for line in lines_of(place) if line and not line.startswith("#"))
+    lines = (line for line in lines_of(place, _AROUND) if line.strip() and not line.startswith("#"))
     header = next(lines, "")
     if not header:
         raise place.wrong(f"is empty; the first line must be {','.join(COLUMNS)}, or the number of flows")
-    flows = list(_hpcc(place, header, lines, losses) if header.isdecimal() else _csv(place, header, lines, losses))
+    flows = list(
+        _hpcc(place, header, lines, losses) if header.strip().isdecimal() else _csv(place, header, lines, losses)
+    )
     if not flows:
         raise place.wrong("has no flows")
     flows.sort(key=lambda flow: flow.start_ps)
@@ -39,7 +46,8 @@ def read_flows(file: Path) -> Found:
 
 
 def _csv(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -> Iterator[FlowLine]:
-    columns = [word.strip() for word in header.split(",")]
+    between = next((one for one in _BETWEEN if one in header), ",")
+    columns = _cells(place, header, between)
     known = (*COLUMNS, _NAMES)
     if wrong := next((one for one in columns if one not in known or columns.count(one) > 1), None):
         raise place.wrong(f"{shown(wrong)} is no column, or is there twice; the columns are {','.join(known)}")
@@ -49,11 +57,18 @@ def _csv(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -
     for count, line in enumerate(lines):
         if count == MOST_FLOWS:
             raise place.wrong(f"more than {MOST_FLOWS} flows; cut the list")
-        cells = [cell.strip() for cell in line.split(",")]
+        cells = _cells(place, line, between)
         if len(cells) != len(columns):
             raise place.wrong(f"has {len(cells)} cells, and the first line names {len(columns)} columns")
         name = cells[columns.index(_NAMES)] if _NAMES in columns else ""
         yield _flow(place, [cells[one] for one in places])._replace(name=_kept(name, losses))
+
+
+def _cells(place: FilePlace, line: str, between: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader((line,), delimiter=between, strict=True))]
+    except csv.Error as error:
+        raise place.wrong(f"has broken quotes: {error}") from None
 
 
 def _kept(name: str, losses: LeftOut) -> str:
@@ -65,7 +80,7 @@ def _kept(name: str, losses: LeftOut) -> str:
 
 
 def _hpcc(place: FilePlace, header: str, lines: Iterator[str], losses: LeftOut) -> Iterator[FlowLine]:
-    count = place.whole(header, "the number of flows", MOST_FLOWS, 1)
+    count = place.whole(header.strip(), "the number of flows", MOST_FLOWS, 1)
     found: list[FlowLine] = []
     for line in lines:
         words = line.split()

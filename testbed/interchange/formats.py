@@ -18,7 +18,7 @@ from mrc_testbed.testbed.interchange.kinds import Format, StartUnit
 class ReadingOptions:
     """What a file does not say itself."""
 
-    start_unit: StartUnit = StartUnit.PS
+    start_unit: StartUnit | None = None
     chakra: ChakraOptions = field(default_factory=ChakraOptions)
 
 
@@ -26,7 +26,7 @@ def read_file(file: Path, kind: Format, options: ReadingOptions) -> Found:
     """What it holds. Raises FormatError."""
     match kind:
         case Format.HTSIM:
-            return read_htsim(file, UNITS_PS[options.start_unit])
+            return read_htsim(file, UNITS_PS[options.start_unit] if options.start_unit else None)
         case Format.FLOWS:
             return read_flows(file)
         case Format.CDF:

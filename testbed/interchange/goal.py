@@ -15,8 +15,16 @@ from typing import NamedTuple
 
 from mrc_testbed.testbed.interchange.building import MOST_TAG, GraphBuilder
 from mrc_testbed.testbed.interchange.found import Found, LeftOut
-from mrc_testbed.testbed.interchange.text import FilePlace, FormatError, lines_of, require_file, shown, unreadable
-from mrc_testbed.testbed.workloads.graph import COMPUTE, MAX_BYTES, MAX_NS, MAX_RANKS, RECV, SEND
+from mrc_testbed.testbed.interchange.text import (
+    FilePlace,
+    FormatError,
+    lines_of,
+    require_file,
+    shown,
+    size_of,
+    unreadable,
+)
+from mrc_testbed.testbed.workloads.graph import COMPUTE, MAX_BYTES, MAX_NS, MAX_RANKS, RECV, SEND, possible_order
 
 KIND = "goal"
 _BINARY = (4223).to_bytes(4, "little"), (4223).to_bytes(4, "big")
@@ -48,7 +56,7 @@ class _Goal:
     """A file while it is read."""
 
     def __init__(self, file: Path) -> None:
-        self.place, self.builder, self.losses = FilePlace(file), GraphBuilder(file), LeftOut()
+        self.place, self.builder, self.losses = FilePlace(file), GraphBuilder(file, size_of(file)), LeftOut()
         self.ranks = 0
         self.rank: int | None = None
         self.begun: dict[int, int] = {}
@@ -180,22 +188,19 @@ class _Goal:
             raise self.place.wrong(f"rank {missing} is missing: num_ranks is {self.ranks}")
         for one in self._anys:
             self._meet(one)
-        ends = {what: self._ends_before(what) for what in self.begins}
-        for what, waits in ends.items():
-            self.builder.wait(what, *waits)
+        self._begin_together()
         return Found(KIND, self.ranks, graph=self.builder.graph(self.ranks), lost=self.losses.lines())
 
-    def _ends_before(self, what: int) -> list[int]:
-        """What has ended when all have begun that an operation waits for to begin."""
-        seen, left = {what}, [what]
-        found: list[int] = []
-        while left:
-            for one in self.begins.get(left.pop(), ()):
-                if one not in seen:
-                    seen.add(one)
-                    left.append(one)
-                    found += self.builder.waits(one)
-        return found
+    def _begin_together(self) -> None:
+        """Let what waits for others to begin wait for all that these wait for."""
+        order, lacking = possible_order([self.begins.get(one, ()) for one in range(len(self.builder))])
+        if len(order) < len(lacking):
+            what = next(number for number, count in enumerate(lacking) if count)
+            self.place.line = self.builder.line_of(what)
+            raise self.place.wrong("operations wait for each other to begin")
+        for what in order:
+            for on in dict.fromkeys(self.begins.get(what, ())):
+                self.builder.wait(what, *self.builder.gate(on))
 
 
 def read_goal(file: Path) -> Found:

@@ -1,27 +1,30 @@
 """Connection matrices of htsim (`.cm`, `.tm`), as `connection_matrix.cpp` of csg-htsim and uet-htsim reads them.
 
 `Nodes N`, `Connections C`, where they exist `Triggers T` and `Failures F`, then a line for each. Starts are ps there,
-although the class itself writes us; so `unit_ps` says what one is. Triggers make it a graph: what fires one is the end
-of a flow at its sender, or its arrival at its receiver; the flow that it starts may begin at a third node, and then an
-empty message carries the news. Failed links are those of a fat tree (`fat_tree.py`).
+although the class itself writes us, with decimals; so a start with decimals needs its unit. Triggers make it a graph:
+what fires one is the end of a flow at its sender, or its arrival at its receiver; the flow that it starts may begin at
+a third node, and then an empty message carries the news. Failed links are those of a fat tree (`fat_tree.py`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 from mrc_testbed.testbed.interchange.building import GraphBuilder
 from mrc_testbed.testbed.interchange.fat_tree import FailedLink, FatTree, ports_of
 from mrc_testbed.testbed.interchange.found import MOST_FLOWS, FlowLine, Found, LeftOut
-from mrc_testbed.testbed.interchange.text import FilePlace, lines_of, shown
+from mrc_testbed.testbed.interchange.text import FilePlace, lines_of, shown, size_of
 from mrc_testbed.testbed.workloads.graph import COMPUTE, MAX_BYTES, MAX_NS, MAX_RANKS, RECV, SEND
 
 KIND = "htsim"
 UNITS_PS = {"ps": 1, "ns": 10**3, "us": 10**6}
 _COUNTS = {"Nodes": MAX_RANKS, "Connections": MOST_FLOWS, "Triggers": MOST_FLOWS, "Failures": MOST_FLOWS}
 _MOST_PS = 10**18
+_START = re.compile(r"[0-9]{1,19}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 _TRIGGER_KINDS = ("oneshot", "multishot", "barrier")
 _FAILURE = ("switch_type", "switch_id", "link_id")
 _TIERS = ("TOR", "AGG", "CORE")
@@ -56,8 +59,8 @@ _LOST = {
 class _Matrix:
     """A file while it is read."""
 
-    def __init__(self, place: FilePlace) -> None:
-        self.place, self.losses = place, LeftOut()
+    def __init__(self, place: FilePlace, unit_ps: int | None) -> None:
+        self.place, self.unit_ps, self.losses = place, unit_ps, LeftOut()
         self.counts: dict[str, int] = {}
         self.connections: list[_Connection] = []
         self.triggers: dict[int, _Trigger] = {}
@@ -155,11 +158,20 @@ class _Matrix:
                 raise self.place.wrong(f"unknown key {shown(key)}; known keys: {', '.join(_KEYS)}")
             if key in found:
                 raise self.place.wrong(f"`{key}` is there twice")
-            most = _MOST_PS if key == "start" else MAX_BYTES
-            found[key] = self.place.whole(value, key, most)
+            found[key] = self._start_ps(value) if key == "start" else self.place.whole(value, key, MAX_BYTES)
             if key in _LOST:
                 self.losses.note(_LOST[key])
         return found
+
+    def _start_ps(self, text: str) -> int:
+        start = Decimal(text) if _START.fullmatch(text) else Decimal(-1)
+        if start > 0 and "." in text and self.unit_ps is None:
+            why = "starts with decimals are us where htsim wrote the file, and ps where it reads it"
+            raise self.place.wrong(f"{why}; say which by --start-unit")
+        ps = start * (self.unit_ps or 1)
+        if not 0 <= ps <= _MOST_PS:
+            raise self.place.wrong(f"start is {shown(text)}, and must be a number from 0 to {_MOST_PS} ps")
+        return int(ps)
 
     def _trigger(self, words: list[str]) -> None:
         if len(words) not in (4, 6) or words[1] != "id" or words[3] not in _TRIGGER_KINDS:
@@ -175,39 +187,37 @@ class _Matrix:
         self.triggers[number] = _Trigger(self.place.line, count)
 
 
-def read_htsim(file: Path, unit_ps: int = 1) -> Found:
-    """A connection matrix. Raises FormatError."""
-    matrix = _Matrix(FilePlace(file))
+def read_htsim(file: Path, unit_ps: int | None = None) -> Found:
+    """A connection matrix. `unit_ps`: of its starts, ps where nothing is said. Raises FormatError."""
+    matrix = _Matrix(FilePlace(file), unit_ps)
     matrix.read()
     tree = matrix.fat_tree()
-    more = _warnings(matrix, unit_ps)
+    more = _warnings(matrix)
     nodes = matrix.counts["Nodes"]
     if not any("trigger" in one.values for one in matrix.connections):
-        flows = tuple(
-            FlowLine(one.values["start"] * unit_ps, one.src, one.dst, one.values["size"]) for one in matrix.connections
-        )
+        flows = tuple(FlowLine(one.values["start"], one.src, one.dst, one.values["size"]) for one in matrix.connections)
         return Found(KIND, nodes, flows, lost=matrix.losses.lines(more), fat_tree=tree)
-    builder = _graph(file, matrix, unit_ps)
+    builder = _graph(file, matrix)
     return Found(KIND, nodes, graph=builder.graph(nodes), lost=matrix.losses.lines(more), fat_tree=tree)
 
 
-def _warnings(matrix: _Matrix, unit_ps: int) -> list[str]:
+def _warnings(matrix: _Matrix) -> list[str]:
     starts = [one.values["start"] for one in matrix.connections if "start" in one.values]
-    if unit_ps == 1 and 0 < max(starts, default=0) < _SHORT_PS:
+    if matrix.unit_ps is None and 0 < max(starts, default=0) < _SHORT_PS:
         return [f"the last flow starts at {max(starts)} ps; if that is not meant, give --start-unit us"]
     return []
 
 
-def _graph(file: Path, matrix: _Matrix, unit_ps: int) -> GraphBuilder:
+def _graph(file: Path, matrix: _Matrix) -> GraphBuilder:
     """Every flow as a send and its recv; a start as a computation before it."""
-    builder = GraphBuilder(file)
+    builder = GraphBuilder(file, size_of(file))
     firing: dict[int, list[int]] = {}
     sends = []
     for one in matrix.connections:
         send = builder.add(SEND, one.src, one.values["size"], one.dst, one.line, one.line)
         recv = builder.add(RECV, one.dst, one.values["size"], one.src, one.line, one.line)
         sends.append(send)
-        start_ns = min(one.values.get("start", 0) * unit_ps // 1000, MAX_NS)
+        start_ns = min(one.values.get("start", 0) // 1000, MAX_NS)
         if start_ns:
             builder.wait(send, builder.add(COMPUTE, one.src, start_ns, place=one.line))
         for key, fires in (("send_done_trigger", send), ("recv_done_trigger", recv)):

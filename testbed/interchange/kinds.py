@@ -39,6 +39,8 @@ _ENDINGS = {
 
 def format_of(file: Path) -> Format:
     """By the end of its name. Raises UsageError."""
+    if file.name.lower().endswith(".topo"):
+        raise UsageError(f"{file}: is a topology of htsim, no workload; write its sizes under `fabric`")
     found = next((kind for ending, kind in _ENDINGS.items() if file.name.lower().endswith(ending)), None)
     if found is None:
         known = ", ".join(f"{ending} ({kind})" for ending, kind in _ENDINGS.items())

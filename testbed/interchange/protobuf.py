@@ -7,8 +7,9 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from mrc_testbed.testbed.interchange.bounds import Bounds
+
 MOST_MESSAGE_BYTES = 16 << 20
-MOST_STREAM_BYTES = 256 << 20
 _MOST_VARINT_BYTES = 10
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -19,6 +20,25 @@ class WireError(ValueError):
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
         self.at = at
+
+
+class Meter:
+    """How much of a stream, or of several, is still read."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds, self._fields, self._bytes = bounds, bounds.fields, bounds.unpacked
+
+    def fields(self, count: int) -> None:
+        """These are read, too. Raises WireError."""
+        self._fields -= count
+        if self._fields < 0:
+            raise WireError(0, f"more than {self._bounds.fields} fields, too many for a file of its size")
+
+    def bytes(self, count: int) -> None:
+        """These are read, too. Raises WireError."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise WireError(0, f"more than {self._bounds.unpacked >> 20} MiB behind its gzip")
 
 
 class WireField(NamedTuple):
@@ -107,6 +127,4 @@ def messages(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         if len(content) < size:
             raise WireError(begin, f"a message of {size} bytes, and only {len(content)} are left")
         at += len(size_bytes) + size
-        if at > MOST_STREAM_BYTES:
-            raise WireError(begin, f"more than {MOST_STREAM_BYTES >> 20} MiB")
         yield begin, content

@@ -44,9 +44,9 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
 
 
-def lines_of(place: FilePlace) -> Iterator[str]:
-    """The lines of `place.file`, without line ends and spaces around them; `place` knows the number of each. Raises
-    FormatError for what is no text."""
+def lines_of(place: FilePlace, around: str | None = None) -> Iterator[str]:
+    """The lines of `place.file`, without what is `around` them (None: all blanks and line ends); `place` knows the
+    number of each. Raises FormatError for what is no text."""
     require_file(place.file)
     read = 0
     try:
@@ -58,7 +58,7 @@ def lines_of(place: FilePlace) -> Iterator[str]:
                     raise place.wrong(f"has more than {MOST_LINE_BYTES >> 10} KiB")
                 if read > MOST_FILE_BYTES:
                     raise place.wrong(f"the file has more than {MOST_FILE_BYTES >> 20} MiB")
-                yield _text(raw, place)
+                yield _text(raw, place).strip(around)
     except OSError as error:
         raise unreadable(place.file, error) from None
     place.line = 0
@@ -68,7 +68,7 @@ def _text(raw: bytes, place: FilePlace) -> str:
     if b"\0" in raw:
         raise place.wrong("is no text: it has a byte of zero")
     try:
-        return raw.decode("utf-8-sig" if place.line == 1 else "utf-8").strip()
+        return raw.decode("utf-8-sig" if place.line == 1 else "utf-8")
     except UnicodeDecodeError:
         raise place.wrong("is no text in UTF-8") from None
 
@@ -77,6 +77,13 @@ def require_file(path: Path) -> None:
     """Raises FormatError for what is no file, such as a folder or a pipe."""
     if not path.is_file():
         raise FormatError(path, "", "is no file" if path.exists() else "there is no such file")
+
+
+def size_of(*files: Path) -> int:
+    """Bytes of all of them. Raises FormatError."""
+    for file in files:
+        require_file(file)
+    return sum(file.stat().st_size for file in files)
 
 
 def unreadable(file: Path, error: OSError) -> FormatError:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from mrc_testbed.hosts.blocks import PERIOD
@@ -181,21 +181,23 @@ class GraphJob(StepJob):
         ends: list[float] = [0.0] * len(self.graph.nodes)
         sending, taking = [0.0] * self.graph.ranks, [0.0] * self.graph.ranks
         arrivals: dict[int, float] = {}
+        answer = answer_ns(shape)
+        times = cache(lambda amount: (wire_ns(shape, amount), transfer_ns(shape, max(amount, 1))))
         for place in self._ordered.order:
             node = self.graph.nodes[place]
             ready = max((ends[one] for one in self._needed(place)), default=0.0)
             if node.kind == COMPUTE:
                 ends[place] = ready + self._ns(node)
             elif node.kind == SEND:
-                busy = wire_ns(shape, node.amount)
+                busy, transfer = times(node.amount)
                 begin = max(ready, sending[node.rank])
                 sending[node.rank] = begin + busy
-                arrivals[place] = max(begin, taking[node.peer]) + transfer_ns(shape, max(node.amount, 1))
+                arrivals[place] = max(begin, taking[node.peer]) + transfer
                 taking[node.peer] = max(begin, taking[node.peer]) + busy
-                ends[place] = arrivals[place] + answer_ns(shape)
+                ends[place] = arrivals[place] + answer
             elif node.kind == RECV:
                 ends[place] = max(ready, arrivals[self._ordered.send_of[place]])
-        return round(max(ends, default=0.0)) + (answer_ns(shape) if self.total_steps > 1 else 0)
+        return round(max(ends, default=0.0)) + (answer if self.total_steps > 1 else 0)
 
     def most_busy(self, shape: Shape) -> float:
         """The share of line rate at which the busiest rank sends in a step."""

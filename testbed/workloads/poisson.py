@@ -40,12 +40,13 @@ def poisson_flows(terms: PoissonTerms, seed: int) -> Mapping[tuple[str, str], tu
     """Begin (ns) and bytes of each flow, by pair. The draws of a host depend on the seed, the entry and its name alone,
     so more hosts or a longer time leave what was before as it was, but for where flows go."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    gap_ns = terms.mean_gap_ns
     for place, host in enumerate(terms.hosts):
         dice = random.Random(f"{seed}/{terms.name}/{host}")
-        at_ns = dice.expovariate(1) * terms.mean_gap_ns
+        at_ns = dice.expovariate(1) * gap_ns
         while at_ns < terms.for_ns:
             size, to = terms.sizes.size(dice.random()), dice.randrange(len(terms.hosts) - 1)
             pair = host, terms.hosts[to + (to >= place)]
             found.setdefault(pair, []).append((terms.start_ns + round(at_ns), size))
-            at_ns += dice.expovariate(1) * terms.mean_gap_ns
+            at_ns += dice.expovariate(1) * gap_ns
     return {pair: tuple(flows) for pair, flows in found.items()}

@@ -8,9 +8,11 @@ traffic_gen).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from mrc_testbed.testbed.workloads.trace import MOST_BYTES, TraceMistake
 
@@ -36,10 +38,13 @@ class SizeCdf:
     def size(self, share: float) -> int:
         """The size that this share of flows, from 0 to 1, does not exceed; at least a byte."""
         wanted = share * WHOLE
-        for (left, low), (right, high) in pairwise(self.points):
-            if low < high and wanted <= high:
-                return max(1, round(left + (right - left) * (wanted - low) / (high - low)))
-        return max(1, round(self.points[-1][0]))
+        at = bisect_left(self.points, wanted, lo=1, key=itemgetter(1))
+        while at < len(self.points) and self.points[at - 1][1] == self.points[at][1]:
+            at += 1
+        if at == len(self.points):
+            return max(1, round(self.points[-1][0]))
+        (left, low), (right, high) = self.points[at - 1 : at + 1]
+        return max(1, round(left + (right - left) * (wanted - low) / (high - low)))
 
 
 def read_cdf(text: str) -> SizeCdf:

@@ -178,6 +178,7 @@ def test_what_cannot_run_is_said_at_once(call: Call, here: Path) -> None:
     ("words", "says"),
     [
         (["file.bin"], "its name says no format"),
+        (["fat.topo"], "is a topology of htsim, no workload"),
         (["nowhere.cm"], "there is no such file"),
         (["-"], "give the name of a file"),
         (["g.et", "--peak-ops", "-1"], "must be more than 0"),

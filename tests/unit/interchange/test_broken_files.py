@@ -59,6 +59,8 @@ TEXTS: list[tuple[Reader, str, str, str, str]] = [
     (read_htsim, INCAST_CM.replace("Connections 3", "Connections 4"), "", "", "says Connections 4, and the file has 3"),
     (read_htsim, INCAST_CM.replace("Nodes 8", "Nodes 3"), "", "line 6", "a node is '3'"),
     (read_htsim, INCAST_CM.replace("start 0", "start -5"), "", "line 4", "start is '-5'"),
+    (read_htsim, INCAST_CM.replace("2000000", "2.5"), "", "line 5", "starts with decimals are us where htsim wrote"),
+    (read_htsim, INCAST_CM.replace("start 0", "start 1e18000"), "", "line 4", "start is '1e18000'"),
     (read_htsim, INCAST_CM.replace("start 0", ""), "", "line 4", "needs `start` or `trigger`"),
     (read_htsim, INCAST_CM.replace("start 0", "start 0 trigger 3"), "", "line 4", "one of the two"),
     (read_htsim, INCAST_CM.replace("size 8192", ""), "", "line 6", "needs `size`"),
@@ -89,6 +91,8 @@ TEXTS: list[tuple[Reader, str, str, str, str]] = [
     (read_sizes, SIZES.replace("20000 20", "2 20"), "", "line 3", "less than the point before it"),
     (read_sizes, SIZES.replace("0 0\n", ""), "", "", "must begin at 0"),
     (read_sizes, SIZES.replace(" 100", " 99"), "", "", "must end at 100"),
+    (read_flows, OWN_FLOWS.replace("h1,h2", '"h1,h2'), "", "line 2", "has broken quotes"),
+    (read_goal, GOAL.replace("l2 irequires l3", "l2 irequires l3\nl3 irequires l2"), "", "line 6", "to begin"),
     (read_goal, GOAL.replace("num_ranks 3\n", ""), "", "line 3", "must be `num_ranks N`"),
     (read_goal, GOAL.replace("num_ranks 3", "num_ranks 4"), "", "", "rank 3 is missing"),
     (read_goal, GOAL.replace("rank 2", "rank 1"), "", "line 19", "rank 1 is there twice; the first is in line 12"),
@@ -169,7 +173,7 @@ ETS: list[tuple[dict[int, bytes], str, str]] = [
     ({0: trace(COLLECTIVE), 1: trace(node(5, 7, comm_type=0, comm_size=9))}, "node 5", "all-reduce of 9 bytes, where"),
     ({0: trace(COLLECTIVE), 1: trace(node(5, 7, comm_type=10, comm_size=9))}, "node 5", "comm_type is '10'"),
     ({0: trace(node(1, 4, us=1 << 60))}, "node 1", "computes for more than"),
-    ({0: trace(node(1, 4, x=(29, "a"))[:-1] + b"\xff")}, "byte 8", "text that is not in UTF-8"),
+    ({0: trace(node(1, 4, root=(29, "a"))[:-1] + b"\xff")}, "byte 8", "text that is not in UTF-8"),
 ]
 
 

@@ -11,8 +11,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrc_testbed.testbed.interchange.bounds import bounds_of
 from mrc_testbed.testbed.interchange.chakra import ChakraNode, read_rank
-from mrc_testbed.testbed.interchange.protobuf import WireError, fields, messages
+from mrc_testbed.testbed.interchange.protobuf import Meter, WireError, fields, messages
 from tests.unit.interchange.foreign import METADATA, varint
 
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -87,12 +88,12 @@ def test_nodes_of_the_library_are_read(
     value: tuple[str, Any],
 ) -> None:
     made = NODE(id=identity, name=name, type=kind, ctrl_deps=control, data_deps=data, duration_micros=us)
-    made.attr.add(name="x", **{value[0]: value[1]})
+    made.attr.add(name="root", **{value[0]: value[1]})
     content = made.SerializeToString()
     file = tmp_path_factory.mktemp("et") / "t.0.et"
     file.write_bytes(b"".join(varint(len(one)) + one for one in (METADATA, content)))
-    (found,) = read_rank(file).nodes
-    assert found == ChakraNode(identity, name, kind, [*control, *data], us, {"x": value[1]})
+    (found,) = read_rank(file, Meter(bounds_of(0))).nodes
+    assert found == ChakraNode(identity, kind, list(dict.fromkeys((*control, *data))), us, {"root": value[1]})
 
 
 @pytest.mark.parametrize(
@@ -141,4 +142,4 @@ def test_a_real_file_may_have_attributes_in_its_metadata(tmp_path: Path) -> None
     metadata = b"\x12\x08\x0a\x06schema"
     file = tmp_path / "t.0.et"
     file.write_bytes(b"".join(varint(len(one)) + one for one in (metadata, b"\x08\x01\x18\x04")))
-    assert [node.type for node in read_rank(file).nodes] == [4]
+    assert [node.type for node in read_rank(file, Meter(bounds_of(0))).nodes] == [4]

@@ -303,3 +303,35 @@ def test_messages_of_one_tag_belong_together_as_the_file_has_them(tmp_path: Path
     text = "num_ranks 2\nrank 0 {\na: send 8b to 1\nb: send 9b to 1\na requires b\n}\n"
     text += "rank 1 {\nrecv 8b from 0\nrecv 9b from 0\n}\n"
     assert runs(graph_of(read_goal(written(tmp_path, "g.goal", text)))) == [[17], [0]]
+
+
+@pytest.mark.parametrize(
+    ("start", "unit_ps", "ps"), [("2.5", 10**6, 2_500_000), ("2e6", None, 2_000_000), ("0.0", None, 0)]
+)
+def test_starts_may_have_decimals_and_exponents(tmp_path: Path, start: str, unit_ps: int | None, ps: int) -> None:
+    file = written(tmp_path, "incast.cm", INCAST_CM.replace("2000000", start))
+    assert read_htsim(file, unit_ps).flows[1].start_ps == ps
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("0 0\n10000 0.15\n1000000 1\n", ("fractions up to 1: written as percent",)),
+        ("0,0\n10000,15\n1000000,100\n", ()),
+        ("0 1 0\n10000 2 15\n1000000 3 100\n", ()),
+        ("430000\n0 0\n10000 15\n1000000 100\n", ()),
+        ("5\n0 0\n10000 15\n1000000 100\n", ("mean of 5 bytes in the first line: that of the points is 430000",)),
+    ],
+)
+def test_sizes_in_words_of_others(tmp_path: Path, text: str, lost: tuple[str, ...]) -> None:
+    found = read_sizes(written(tmp_path, "x.cdf", text))
+    assert list(size_lines(found.sizes)) == ["0 0", "10000 15", "1000000 100"]
+    assert found.lost == lost
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_cells_may_have_quotes_and_other_signs_between(tmp_path: Path, between: str) -> None:
+    rows = [["start_s", "src", "dst", "bytes", "name"], ["0.5", "h1", "h2", "4096", "a"], ["1", "h0", "h2", "64", ""]]
+    text = "\n".join(between.join(f'"{cell}"' if cell else "" for cell in row) for row in rows)
+    found = read_flows(written(tmp_path, "f.csv", text))
+    assert [(flow.src, flow.bytes, flow.name) for flow in found.flows] == [(1, 4096, "a"), (0, 64, "")]
