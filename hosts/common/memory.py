@@ -71,4 +71,4 @@ class QpTerms:
     mpr: int | None = None
     max_wimm: int | None = None
     trim_nack: bool = True
-    """The peer understands NACKs of trimmed packets."""
+    """This side may ask for trimmed packets by NACK."""

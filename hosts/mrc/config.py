@@ -67,8 +67,7 @@ class EndpointConfig:
     """PSN range that this side asks its peers to keep to, in every SACK and in units of 128 PSNs; at most `mpr`. 0: it
     asks for nothing and ignores what peers ask for (API: it holds only if both ends have it)."""
     trim_nack: bool = True
-    """Have trimmed packets asked for by NACK. Off, peers send none, and the loss of a trimmed packet is inferred as any
-    other is. The attribute is the API's; that it speaks for this side as a sender is ours."""
+    """As a responder, ask for trimmed packets by NACK (API). Off, peers infer their loss as any other."""
     timeout: int = 0
     """Acknowledgement timeout, 1.024 us x 2^timeout, at most 24; 0: max(4T, 10 ms, two loaded round trips, T more than
     the slowest of late, 5/4 of that of a full packet), see `Timing.rto_ns`."""
@@ -161,7 +160,7 @@ class QpAttributes:
     dynamic_mpr: bool = False
     """This side takes new values of `mpr` from SACKs. Effective when both ends say so."""
     trim_nack: bool = True
-    """This side understands NACKs of trimmed packets; without it they are left to loss inference."""
+    """This side sends NACKs of trimmed packets; without it they are left to the peer's loss inference."""
     svc_time: bool = False
     """Service time in endpoint responses: never."""
     timeout: int = 0

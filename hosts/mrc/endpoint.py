@@ -72,10 +72,11 @@ class Endpoint(EndpointBase[Context, Qp]):
         """A program's QP: RESET -> INIT -> RTR, under a number of `new_qpn`. Its peers may write to what is in `domain`
         at that moment; it takes in no immediate before `post_receives`. `enable_send` is the next step."""
         own = self._attributes(qpn, 0, 0)
+        nacks = own.trim_nack and terms.trim_nack
         mtu = min(terms.mtu, own.mtu)
         remote = replace(own, qpn=terms.remote_qpn, psn=terms.remote_psn, mtu=mtu, rkey=0, port_mask=0)
         # It is the receives posted that bound the immediates, and the peer may have been told any number.
-        qp = Qp(self._context, self._peer(peer), replace(own, max_wimm=MOST_WIMM), domain)
+        qp = Qp(self._context, self._peer(peer), replace(own, max_wimm=MOST_WIMM, trim_nack=nacks), domain)
         qp.learn_peer(receiving(remote, terms))
         qp.post_receives(-ANY_NUMBER)
         self._qps[qpn] = qp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappush
+from heapq import heappop, heappush
 from typing import Any
 
 from mrc_testbed.hosts.common import bth
@@ -16,7 +16,7 @@ from mrc_testbed.hosts.mrc import wire
 from mrc_testbed.hosts.mrc.cc.nscc import Nscc
 from mrc_testbed.hosts.mrc.config import MPR_UNIT, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
-from mrc_testbed.hosts.mrc.inflight import Inflight
+from mrc_testbed.hosts.mrc.inflight import LOST, Inflight
 from mrc_testbed.hosts.mrc.peer import Peer
 from mrc_testbed.hosts.mrc.reasons import BLAMES_PATH, TRIMS, LossReason
 from mrc_testbed.hosts.mrc.retry import RetryCounter
@@ -109,8 +109,15 @@ class LossRecovery(DataSender):
             if flight.bytes + self._packet_bytes > window:
                 return False
         if flight.lost:
-            return True
+            return self._oldest_lost() - flight.una < self._psn_range
         return flight.next - flight.una < self._psn_range and self._outbox.has_packet()
+
+    def _oldest_lost(self) -> int:
+        """The first packet to be sent again; there is one. It waits where the peer has made its PSN range shorter."""
+        flight, lost = self.flight, self._lost
+        while flight.at(lost[0]).state != LOST or lost[0] < flight.una:
+            heappop(lost)
+        return lost[0]
 
     def _window_of_plugin(self) -> float:
         control: Any = self._cc  # the window of a plugin may be a float, which machine code would not take for int

@@ -49,6 +49,7 @@ class Qp(QueuePair):
         local, region = self.attributes, self.region
         self.receiver = Receiver(self._context, self.peer, local, remote, region, self._domain, self.fail)
         self.peer.ports.on_attributes(remote.port_mask)
+        self.peer.timing.trims_tell = self._context.config.switches_trim and remote.trim_nack
 
     def _enable(self, peer_is_ready: bool) -> None:
         self.sender = Sender(self._context, self.peer, self.attributes, self._remote, peer_is_ready, self.fail)
@@ -139,5 +140,4 @@ def receiving(remote: QpAttributes, terms: QpTerms) -> QpAttributes:
         remote,
         mpr=min(terms.mpr or remote.mpr, remote.mpr),
         max_wimm=terms.max_wimm or remote.max_wimm,
-        trim_nack=remote.trim_nack and terms.trim_nack,
     )

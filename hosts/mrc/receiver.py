@@ -103,7 +103,7 @@ class Receiver:
         """What SACKs say of the PSN range, 0: no change."""
         self.limit(context.config.dynamic_mpr)
         self._max_wimm = local.max_wimm
-        self._trim_nack = remote.trim_nack
+        self._trim_nack = local.trim_nack
         self._sack_bytes = SACK_PACKETS * max(min(local.mtu, remote.mtu), MIN_COUNTED_BYTES)
         self._expected = 0
         """First sequence number not received."""

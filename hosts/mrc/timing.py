@@ -90,8 +90,9 @@ class Timing:
         self.least_t_ns = LEAST_PLANE_PACKETS * self.packet_ns
         """T for what is made for a number of packets, where T itself is shorter."""
         self.trimming = config.switches_trim
-        self.trims_tell = config.switches_trim and config.trim_nack
-        """Does a NACK tell of every packet that a full queue cost? Then a loss without one is a path's failure."""
+        self.trims_tell = config.switches_trim
+        """Does a NACK tell of every packet that a full queue cost? Then a loss without one is a path's failure. The
+        peer says whether it sends any when a QP connects."""
         self.reorder_packets = config.reorder_packets
         self.nack_wait_ns = self.forwarding_ns if config.switches_trim else 0
         """By how much a NACK may be later than a SACK that left with it on another path: at each port a packet that is

@@ -17,7 +17,6 @@ from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
 from mrc_testbed.hosts.mrc.evselect.rotation import Rotation
 from mrc_testbed.hosts.mrc.evstate import EvState
-from mrc_testbed.hosts.mrc.inflight import LOST
 from mrc_testbed.hosts.mrc.loss_recovery import LossRecovery
 from mrc_testbed.hosts.mrc.paths import Path
 from mrc_testbed.hosts.mrc.peer import Peer
@@ -119,9 +118,9 @@ class Transmission(LossRecovery):
     def _resend(self, now_ns: int) -> int:
         """Oldest gap first, on another EV than the attempt that was lost."""
         flight = self.flight
-        seq = heappop(self._lost)
-        while (sent := flight.at(seq)).state != LOST or seq < flight.una:
-            seq = heappop(self._lost)
+        seq = self._oldest_lost()
+        heappop(self._lost)
+        sent = flight.at(seq)
         flight.send_again(seq, self._take(sent.path), now_ns)
         counters = self._context.counters
         counters.retransmitted += 1

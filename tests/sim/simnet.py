@@ -76,7 +76,8 @@ class Net:
     made_bytes = 0
     """Of regions since the last collection."""
 
-    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, switches=None, plugins=NO_PLUGINS, **config):
+    def __init__(self, hosts=2, planes=4, uplinks=4, seed=1, switches=None, plugins=NO_PLUGINS, apart=None, **config):
+        """`apart`: host -> settings that are its own."""
         settings = {"planes": planes, "rtt_ns": T, "port_rate_bps": RATE, "seed": seed} | config
         self.scheduler = Scheduler(1_000 * MS)
         self.start = self.now
@@ -98,7 +99,7 @@ class Net:
         self.mark_probes = False
         self.buffer = memoryview(bytearray(9000))
         self.ports = switches and TwoGroups(self, hosts, settings["port_rate_bps"], T, switches, seed)
-        self.hosts = {h: self._make_host(h, settings, plugins) for h in range(hosts)}
+        self.hosts = {h: self._make_host(h, settings | (apart or {}).get(h, {}), plugins) for h in range(hosts)}
         for h, endpoint in self.hosts.items():
             for peer in self.hosts:
                 if peer != h:

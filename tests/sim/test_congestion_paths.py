@@ -26,14 +26,14 @@ def uses(net, ticks=10):
     return {path: count - before[path] for path, count in net.hosts[0].path_packets(1).items()}
 
 
-def trim(net, wanted, dscp=wire.DSCP_TRIMMED):
-    """Cut the payload off data packets of host 0 for which `wanted(token)` holds."""
+def trim(net, wanted, dscp=wire.DSCP_TRIMMED, source=0):
+    """Cut the payload off data packets of host `source`, of two, for which `wanted(token)` holds."""
 
     def tap(host, token, traffic_class, packet):
-        if host or not is_data(packet) or not wanted(token):
+        if host != source or not is_data(packet) or not wanted(token):
             return True
-        label = token[1] << 8 | token[2]
-        net.hosts[1].handle_datagram(memoryview(packet[:36]), 0, label, 0xC000, dscp << 2, net.now, net.now)
+        label, to = token[1] << 8 | token[2], net.hosts[1 - source]
+        to.handle_datagram(memoryview(packet[:36]), source, label, 0xC000, dscp << 2, net.now, net.now)
         return False
 
     net.taps.append(tap)
@@ -54,6 +54,21 @@ def test_ecn_on_one_ev_moves_its_traffic_to_a_backup_and_nothing_is_lost():
     assert net.counters()["retransmitted"] == net.counters()["evs_retired"] == 0
     assert {(e.plane, e.uplink, e.trigger) for e in skipped(net)} == {(*first, "ecn")}
     stop()
+
+
+@pytest.mark.parametrize("source", [0, 1])
+def test_only_one_direction_nacks_trims(source):
+    """Host 0 asks for trimmed packets, host 1 does not: what host 1 sends is asked for, what host 0 sends is inferred,
+    and only there does a loss say that a queue may have been full."""
+    net = Net(apart={1: {"trim_nack": False}}, switches_trim=True)
+    flow = net.join()
+    cut = []
+    trim(net, lambda token: not cut and token[1:] == (1, 1) and not cut.append(token), source=source)
+    flow.write(pattern(100 * PACKET), source=source)
+    net.run(lambda: net.completed(source), within=20 * T)
+    assert len(cut) == net.counters(source)["retransmitted"] == 1
+    assert net.counters(source)["nacks_received"] == source
+    assert net.hosts[source]._peers[1 - source].timing.trims_tell is bool(source)
 
 
 def test_an_ev_in_skip_without_a_backup_is_passed_over_for_a_turn():

@@ -302,11 +302,13 @@ def test_an_operation_nobody_defined_is_counted():
     assert net.counters(1)["refused_unknown_operation"] == 1
 
 
-def test_a_peer_without_trim_nacks_gets_none():
-    net = Net(trim_nack=False)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_responder_asks_for_trimmed_packets_as_its_own_attribute_says(own):
+    """Whatever its peer says, which speaks of the other direction."""
+    net = Net(apart={0: {"trim_nack": not own}, 1: {"trim_nack": own}})
     flow = net.join()
     packet = sent_by(net, flow, (2 * PACKET, None))[0]
-    assert give(net, packet[:36], traffic_class=wire.DSCP_TRIMMED << 2) == []
+    assert len(give(net, packet[:36], traffic_class=wire.DSCP_TRIMMED << 2)) == own
     assert net.counters(1)["trimmed_received"] == 1
 
 

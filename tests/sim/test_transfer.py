@@ -2,6 +2,8 @@
 
 import pytest
 
+from mrc_testbed.hosts.common.psn import MASK
+from mrc_testbed.hosts.mrc import wire
 from tests.sim.ports import BOUNDLESS
 from tests.sim.simnet import MS, RATE, Net, T, pattern
 
@@ -150,6 +152,31 @@ def test_the_peer_can_narrow_the_psn_range_if_both_ends_are_dynamic():
         flow.write(pattern(900 * PACKET))
         net.run(within=T, must=False)
         assert net.counters()["data_sent"] - before == (128 if dynamic else 900)
+
+
+def test_resends_stay_in_a_range_that_shrank():
+    """Of 900 packets under way every second of the first 700 is lost, and then the peer takes only 128 at once."""
+    net = Net(pace=False, port_rate_bps=100 * RATE, dynamic_mpr=8)
+    flow = net.join()
+    sender = net.hosts[0]._qps[flow.qpn[0]].sender
+    transfer(net, flow, pattern(20 * PACKET))
+    first, resent_beyond = sender.flight.next, []
+
+    def tap(host, token, traffic_class, packet):
+        if host or packet[0] > wire.LAST_DATA_OPCODE:
+            return True
+        seq = int.from_bytes(packet[9:12], "big") - flow.attributes[0].psn & MASK
+        if sender._psn_range == 128 and seq >= sender.flight.una + 128:
+            resent_beyond.append(seq)
+        return seq - first >= 700 or bool(seq & 1) or packet[8] & 0x20 != 0
+
+    net.taps.append(tap)
+    net.hosts[1].limit_psn_range(flow.qpn[1], 1)
+    done = len(net.completed())
+    flow.write(pattern(900 * PACKET))
+    net.run(lambda: len(net.completed()) > done, within=200 * T)
+    assert net.counters()["retransmitted"] >= 350
+    assert resent_beyond == []
 
 
 def test_a_configured_timeout_is_kept():
