@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import expm1, log
 from statistics import geometric_mean, median
 
+from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonRow
 from mrc_testbed.testbed.compare.figures import ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
@@ -95,9 +96,9 @@ def _spread(row: ComparisonRow, groups: Sequence[_Group], base: int) -> FigureSp
             label,
             tuple(sorted(some.values())),
             mean_difference(list(own.values())),
-            "" if number == base else _reads(own, parts[base]),
+            "" if place == base else _reads(own, parts[base]),
         )
-        for number, ((label, _), some, own) in enumerate(zip(groups, by_seed, parts, strict=True))
+        for place, ((label, _), some, own) in enumerate(zip(groups, by_seed, parts, strict=True))
     ]
     return FigureSpread(row.figure, tuple(spread))
 
@@ -145,4 +146,4 @@ def apart_words(group: GroupSpread) -> str:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.2g} %"
+    return f"{number(100 * value, 2)} %"

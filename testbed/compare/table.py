@@ -60,7 +60,7 @@ def render_comparison(comparison: Comparison) -> RenderableType:
     if (apart_by_seed := spreads(comparison)) and not crossing:
         parts += [_spreads(apart_by_seed), Text(ABOUT, style="dim"), ""]
     parts += [Text(zero)] if (zero := zero_words(comparison)) else []
-    parts += [caveat(comparison)]
+    parts += [Text(caveat(comparison))]
     parts += [Text(f"- {line}") for line in findings(comparison)]
     return Group(*parts)
 
@@ -86,7 +86,7 @@ def _of_cases(tables: Sequence[CrossTable]) -> Iterator[RenderableType]:
         for number, heading in enumerate(("", *one.cases)):
             table.add_column(_heading(heading), justify="right" if number else "left", no_wrap=True)
         for variant, cells in one.rows:
-            table.add_row(variant, *(Text(cell.narrow, style="bold" if cell.wins else "none") for cell in cells))
+            _add(table, variant, *(Text(cell.narrow, style="bold" if cell.wins else "none") for cell in cells))
         yield Text.assemble((one.title, "bold"), f": {one.about}")
         yield table
         yield ""
@@ -104,13 +104,13 @@ def _runs(comparison: Comparison, all_of_them: bool) -> Table:
             listed = tuple(run for run in listed if run.verdict.status not in _USUAL)
         elif len(comparison.runs) > MOST_RUNS and len(column.runs) > 1:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in column.verdicts.items())
-            table.add_row(column.label, "", counts)
+            _add(table, column.label, "", counts)
             listed = tuple(run for run in listed if run.verdict.status not in (Status.PASS, Status.MEASURED))
         for run in listed:
             first = run is listed[0] and (listed is column.runs or not all_of_them)
             verdict = run.verdict.status.value + ("" if run in column.counted else ", not counted")
             cells = (column.label if first else "", str(run.seed), verdict, run.folder_name, run.verdict.reason)
-            table.add_row(*map(Text, cells))
+            _add(table, *cells)
     return table
 
 
@@ -122,7 +122,7 @@ def _variants(comparison: Comparison) -> Table:
     for row in variant_rows(comparison):
         name = Text(row.label).append(f"\n{row.transport}\n{row.routing}", style="dim")
         stall = row.stall
-        table.add_row(name, row.first, row.worst, stall.seconds, stall.in_rtts, row.kept, row.wasted, row.job)
+        _add(table, name, row.first, row.worst, stall.seconds, stall.in_rtts, row.kept, row.wasted, row.job)
     return table
 
 
@@ -133,7 +133,7 @@ def _side_by_side(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Tabl
         base = "\n(base)" if number == comparison.base else ""
         table.add_column(_heading(column.label + base), justify="right", overflow="fold")
     for row in rows:
-        table.add_row(row.figure.title, *(_cell(row, cell) for cell in row.cells))
+        _add(table, row.figure.title, *(_cell(row, cell) for cell in row.cells))
     return table
 
 
@@ -147,7 +147,7 @@ def _down(comparison: Comparison, rows: Sequence[ComparisonRow]) -> Table:
         table.add_column(_heading(row.figure.title), justify="right", overflow="fold")
     for number, column in enumerate(comparison.columns):
         place = column.place or (column.label,)
-        table.add_row(*place, *(_cell(row, row.cells[number]) for row in rows))
+        _add(table, *place, *(_cell(row, row.cells[number]) for row in rows))
     return table
 
 
@@ -160,7 +160,7 @@ def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
     for value in across.values:
         table.add_column(_heading(f"{across.short}={value}"), justify="right", overflow="fold")
     for value in down.values:
-        table.add_row(value, *(_cell(row, cells[value, other]) for other in across.values))
+        _add(table, value, *(_cell(row, cells[value, other]) for other in across.values))
     return table
 
 
@@ -173,12 +173,17 @@ def _spreads(found: Sequence[FigureSpread]) -> Table:
         for number, group in enumerate(one.groups):
             shown = (one.figure.shown(value) for value in (group.values[0], group.median, group.values[-1]))
             title = "" if number else one.figure.title
-            table.add_row(title, group.label, str(len(group.values)), *shown, apart_words(group))
+            _add(table, title, group.label, str(len(group.values)), *shown, apart_words(group))
     return table
 
 
 def _titled(title: str) -> Table:
     return plain_table(title=title, title_justify="left", title_style="bold")
+
+
+def _add(table: Table, *cells: str | Text) -> None:
+    """A row. Brackets are no markup: values such as `[p][0-1]` have some."""
+    table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
 
 
 def _heading(text: str) -> Text:

@@ -106,7 +106,8 @@ def caveat(comparison: Comparison) -> str:
         how = f"of pairs with the same seed, {how if machines else 'on logarithms'}"
     return (
         f"Ratios are of geometric means, with 95 % intervals ({how}). Of"
-        f" {comparison.intervals} intervals, {many} would be beyond chance by chance alone."
+        f" {comparison.intervals} {'interval' if comparison.intervals == 1 else 'intervals'},"
+        f" {many} would be beyond chance by chance alone."
     )
 
 

@@ -100,9 +100,10 @@ def caveat(of: Compared) -> str:
     if of.paired():
         how = f"of pairs with the same seed, {how or 'on logarithms'}"
     many = "hardly any" if count < 20 else f"about {count / 20:.0f}"
+    intervals_ = "interval" if count == 1 else "intervals"
     return (
-        f"Ratios are of geometric means, with 95 % intervals ({how or 'Welch, on logarithms'}). Of {count} intervals, "
-        f"{many} would be beyond chance by chance alone."
+        f"Ratios are of geometric means, with 95 % intervals ({how or 'Welch, on logarithms'}). "
+        f"Of {count} {intervals_}, {many} would be beyond chance by chance alone."
     )
 
 
