@@ -50,8 +50,8 @@ class Expectation:
     figure: Figure
     op: str
     bound: Absolute | OfClean
+    bound_column: int = field(compare=False)
     level: Severity = Severity.ERROR
-    bound_column: int = field(default=0, compare=False)
     cells: tuple[str, ...] = ()
     elsewhere: bool = False
 

@@ -147,7 +147,7 @@ _KNOWN: Mapping[Windows, tuple[Span, ...]] = {
 def read_window(scan: Scanner, metric: Metric) -> Window:
     """The next window, or the whole run without one. Raises ExpectError."""
     column = scan.column
-    word = scan.take(rf"({'|'.join(BEGINNINGS)})(?![\w-])")
+    word = scan.take(rf"(?:{'|'.join(BEGINNINGS)})(?![\w-])")
     if word is None:
         return Window()
     window = _READERS[word[0]](scan, column)

@@ -20,7 +20,7 @@ from tests.mutants.reach import Reach, hash_of, hash_of_lines
 from tests.mutants.results import ORACLES, Result
 
 MOST_S = 10.0
-"""CPU time of the tests that a mutant meets, at most."""
+"""CPU time of the tests that a mutant meets, at most, oracles and others each."""
 LIMIT_S = 60.0
 """CPU time after which a mutant is taken for endless."""
 OPTIONS = ("-q", "-s", "-x", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants", "-m", "not nightly")
@@ -70,11 +70,13 @@ def tests_for(place: Place, reaches: dict[str, Reach], files: Sequence[str]) -> 
         if not near.isdisjoint(reach.lines):
             function = nodeid.split("[")[0]
             cost[function] = cost.get(function, 0.0) + reach.cpu_s
-    kept, spent = [], 0.0
-    for function in sorted(cost, key=lambda each: (not each.startswith(ORACLES), cost[each])):
-        if spent + cost[function] <= MOST_S:
-            kept.append(function)
-            spent += cost[function]
+    kept = []
+    for oracle in (True, False):
+        spent = 0.0
+        for function in sorted((each for each in cost if each.startswith(ORACLES) is oracle), key=cost.__getitem__):
+            if spent + cost[function] <= MOST_S:
+                kept.append(function)
+                spent += cost[function]
     return tuple(kept)
 
 

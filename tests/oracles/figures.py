@@ -24,7 +24,7 @@ def jobs(raw: Raw) -> dict[str, Row]:
 
 def ranks_of(raw: Raw, job: Row) -> list[str]:
     """The hosts of a job."""
-    return raw.hosts if job["hosts"] == "all" else list(job["hosts"])
+    return raw.hosts if job.get("hosts", "all") == "all" else list(job["hosts"])
 
 
 def steps(raw: Raw, scope: str) -> Iterator[Row]:

@@ -13,12 +13,17 @@ from mrc_testbed.testbed.expect import (
     Absolute,
     Expectation,
     ExpectError,
+    Length,
+    Moment,
     OfClean,
+    Scope,
     ScopeKind,
     Span,
+    Window,
     did_you_mean,
     is_reserved,
     parse_expectation,
+    parse_figure,
 )
 from mrc_testbed.testbed.expect.metrics import METRICS
 from mrc_testbed.testbed.expect.vocabulary import UNITS, By, Dimension, Windows
@@ -109,7 +114,10 @@ def test_a_block_of_yaml_is_one_line() -> None:
         ("nacks == 0 from cut + to cut", 22, "expected a length of time, such as 500ms or 10 rtt"),
         ("nacks == 0 from cut for 3", 24, "expected a length of time"),
         ("nacks == 0 after", 16, "expected the name of a fault after `after`"),
-        ("nacks == 0 after cut", 20, "`after cut` is incomplete; write `after cut heals`, `during cut` or"),
+        (
+            *("nacks == 0 after cut", 20),
+            "`after cut` is incomplete; write `after cut heals`, `during cut` or `from cut to`",
+        ),
         ("nacks == 0 after cut + 1s", 21, "`after cut` is incomplete"),
         ("nacks == 0 after cut heals + 3", 29, "expected a length of time"),
         ("nacks == 0 after cut heals for ever", 31, "expected a length of time"),
@@ -190,6 +198,44 @@ def test_whose_figures_count(text: str, kind: ScopeKind, name: str) -> None:
 def test_the_column_of_a_fault_name_is_known() -> None:
     window = parse_expectation("steps_done == 8 during cut").window
     assert (window.span, window.fault, window.column) == (Span.FAULT, "cut", 23)
+
+
+def test_what_is_not_written_is_nothing_and_at_no_place() -> None:
+    assert (Length().ns, Length().rtts, Moment().heals) == (0, 0, False)
+    assert (Window().column, Moment().column, Scope().column) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        *((0, "0 s"), (9_999, "9.999 us"), (10_000, "0.01 ms"), (99_999_999, "99.999999 ms"), (100_000_000, "0.1 s")),
+        *((-9_999, "-9.999 us"), (-10_000, "-0.01 ms"), (-100_000_000, "-0.1 s")),
+    ],
+)
+def test_a_length_is_said_in_a_unit_of_its_size(ns: int, said: str) -> None:
+    assert str(Length(ns)) == said
+    assert Length(ns).in_ns(5.0) == ns
+
+
+BY = {
+    "stall.p100": {"h3", "h0->h4", "each host", "each flow", "some"},
+    "goodput": {"h3", "h0->h4", "each host", "each flow", "some", "each job"},
+    "step_time.p100": {"h3", "each host", "each job", "some"},
+    "fair_share.min": {"h0->h4", "each flow", "some"},
+    "nacks": {"h3", "each host"},
+    "queue_drops": set[str](),
+}
+"""Whom a figure may be of. A pair is known by its own name and by that of its flow, and a name may be of either."""
+
+
+@pytest.mark.parametrize("figure", BY)
+@pytest.mark.parametrize("whom", ["h3", "h0->h4", "each host", "each flow", "some", "each job"])
+def test_a_figure_is_known_of_some(figure: str, whom: str) -> None:
+    if whom in BY[figure]:
+        assert str(parse_figure(f"{figure} of {whom}").scope) == f"of {whom}"
+    else:
+        with pytest.raises(ExpectError, match=r"is not known by|is only defined for"):
+            parse_figure(f"{figure} of {whom}")
 
 
 def test_no_word_is_near_enough() -> None:
