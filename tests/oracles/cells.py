@@ -131,6 +131,7 @@ def _cell(dice: random.Random, place: dict[str, str], seed: int, kernel: bool) -
             "observed": observed,
             "limit": limit,
             "unit": "ms",
+            **{"why": "", "who": "machine", "next_step": ""},
             "ok": name != "timers late (p99)" or not lost,
         }
         for name, observed, limit in (
