@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from mrc_testbed.testbed.checks.conservation import Books
 from mrc_testbed.testbed.checks.frame_balance import FrameBooks
 from mrc_testbed.testbed.rundir.files import RecordError, read_json
 from mrc_testbed.testbed.transports.base import Transport
 
-_PER_NODE = ("icmp_in", "icmp_out")
-_DEPTHS = {
-    **dict.fromkeys(("bgp", "queues", "ports", "frames", "sids"), 3),
-    **dict.fromkeys(("no_sid", "socket_losses", *_PER_NODE), 1),
-}
-"""Number of keys above a count: node, port and name, or the node alone."""
+_Count = Annotated[int, Field(strict=True, ge=0)]
+_ByNode = dict[str, _Count]
+_ByPort = dict[str, dict[str, dict[str, _Count]]]
+"""By node, port and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +72,58 @@ class Counts:
         )
 
 
+class _Qp(BaseModel):
+    peer: object = None
+    sent: _Count
+    lost: _Count
+
+
+class _Host(BaseModel):
+    counters: dict[str, _Count]
+    qps: dict[str, _Qp] | None = None
+    paths: dict[str, dict[str, _Count]] = {}
+
+
+class _File(BaseModel):
+    """What counters.json may have; absent counts stay absent."""
+
+    hosts: dict[str, _Host] = {}
+    bgp: _ByPort | None = None
+    queues: _ByPort | None = None
+    ports: _ByPort | None = None
+    frames: _ByPort | None = None
+    sids: _ByPort = {}
+    no_sid: _ByNode = {}
+    socket_losses: _ByNode = {}
+    icmp_in: _ByNode = {}
+    icmp_out: _ByNode = {}
+
+
 def read_counts(path: Path) -> Counts:
     """Read the file; empty if missing or incomplete. Raises RecordError for an invalid count."""
-    content = read_json(path) or {}
-    for name, depth in _DEPTHS.items():
-        _refuse_others(path, content, name, depth)
-    hosts: dict[str, dict[str, int]] = {}
-    qps: dict[str, dict[str, QpCount]] = {}
-    for host, figures in _mapping(path, "hosts", content.get("hosts", {})).items():
-        where = f"hosts.{host}"
-        if "counters" not in _mapping(path, where, figures):
-            raise RecordError(path, f"{where} has no counters")
-        _refuse_others(path, figures, "counters", 1, f"{where}.")
-        hosts[host] = figures["counters"]
-        if "qps" in figures:
-            qps[host] = _qps(path, f"{where}.qps", figures["qps"])
-    books, frames = _books(content, hosts), _frame_books(content, hosts)
-    paused = tuple(_paused_ports(content))
-    updates = route_updates(content["bgp"]) if "bgp" in content else None
-    paths = _paths(path, content)
-    return Counts(hosts, qps, paths, _data_to(paths), _queue_drops(content), paused, books, frames, updates)
+    try:
+        file = _File.model_validate(read_json(path) or {})
+    except ValidationError as error:
+        raise RecordError(path, _mistake(error.errors(include_url=False)[0])) from None
+    counters = {host: figures.counters for host, figures in file.hosts.items()}
+    paths = {host: figures.paths for host, figures in file.hosts.items()}
+    qps = {
+        host: {name: QpCount(str(one.peer), one.sent, one.lost) for name, one in figures.qps.items()}
+        for host, figures in file.hosts.items()
+        if figures.qps is not None
+    }
+    updates = None if file.bgp is None else route_updates(file.bgp)
+    paused = tuple(_paused_ports(file))
+    books, frames = _books(file), _frame_books(file)
+    return Counts(counters, qps, paths, _data_to(paths), _queue_drops(file), paused, books, frames, updates)
+
+
+def _mistake(error: ErrorDetails) -> str:
+    *above, last = map(str, error["loc"])
+    if error["type"] == "missing":
+        return f"{'.'.join(above)} has no {last}"
+    wrong = "object" if error["type"] in ("dict_type", "model_type") else f"count: {error['input']!r}"
+    return f"{'.'.join([*above, last])} is not {'an' if wrong == 'object' else 'a'} {wrong}"
 
 
 def route_updates(told: Mapping[str, Mapping[str, Mapping[str, int]]]) -> int:
@@ -103,12 +136,6 @@ def route_updates(told: Mapping[str, Mapping[str, Mapping[str, int]]]) -> int:
     return each_way.total()
 
 
-def _paths(path: Path, content: Mapping[str, Any]) -> dict[str, Mapping[str, Mapping[str, int]]]:
-    for host, figures in content.get("hosts", {}).items():
-        _refuse_others(path, figures, "paths", 2, f"hosts.{host}.")
-    return {host: figures.get("paths", {}) for host, figures in content.get("hosts", {}).items()}
-
-
 def _data_to(paths: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Mapping[str, int] | None:
     sent: Counter[str] = Counter()
     for peers in paths.values():
@@ -117,85 +144,47 @@ def _data_to(paths: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Mapping[st
     return sent or None
 
 
-def _qps(path: Path, where: str, rows: Any) -> dict[str, QpCount]:
-    found = {}
-    for name, row in _mapping(path, where, rows).items():
-        figures = _mapping(path, f"{where}.{name}", row)
-        sent, lost = figures.get("sent"), figures.get("lost")
-        for key, count in (("sent", sent), ("lost", lost)):
-            _refuse_others(path, {key: count}, key, 0, f"{where}.{name}.")
-        found[name] = QpCount(str(figures.get("peer")), int(sent or 0), int(lost or 0))
-    return found
-
-
-def _refuse_others(path: Path, parent: Mapping[str, Any], name: str, depth: int, above: str = "") -> None:
-    if name in parent:
-        for where, count in _leaves(path, above + name, parent[name], depth):
-            if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-                raise RecordError(path, f"{where} is not a count: {count!r}")
-
-
-def _leaves(path: Path, where: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth == 0:
-        yield where, value
-        return
-    for key, item in _mapping(path, where, value).items():
-        yield from _leaves(path, f"{where}.{key}", item, depth - 1)
-
-
-def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise RecordError(path, f"{where} is not an object")
-    return value
-
-
-def _queue_drops(content: Mapping[str, Any]) -> int | None:
+def _queue_drops(file: _File) -> int | None:
     """Packets dropped by shapers, and by port programs before them because the queue was full."""
-    queues = content.get("queues")
-    if queues is None:
+    if file.queues is None:
         return None
-    rows = [port for node in queues.values() for port in node.values()]
+    rows = [port for node in file.queues.values() for port in node.values()]
     if any("drops" not in port for port in rows):
         return None
-    ports = [port for node in content.get("ports", {}).values() for port in node.values()]
+    ports = [port for node in (file.ports or {}).values() for port in node.values()]
     dropped = (port.get(name, 0) for port in ports for name in ("out_dropped", "out_other_dropped"))
-    return sum(int(port["drops"]) for port in rows) + sum(map(int, dropped))
+    return sum(port["drops"] for port in rows) + sum(dropped)
 
 
-def _paused_ports(content: Mapping[str, Any]) -> Iterator[PausedPort]:
-    for node in content.get("queues", {}).values():
+def _paused_ports(file: _File) -> Iterator[PausedPort]:
+    for node in (file.queues or {}).values():
         for port in node.values():
             if "pauses" in port and "paused_ns" in port:
                 yield PausedPort(port["pauses"], port["paused_ns"])
 
 
-def _books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> Books | None:
-    """Absent counts stay absent; the conservation check notices."""
-    if "ports" not in content:
+def _books(file: _File) -> Books | None:
+    if file.ports is None:
         return None
-    ports = {(node, port): figures for node, rows in content["ports"].items() for port, figures in rows.items()}
-    return Books(ports, _all_host_books(content, hosts))
+    ports = {(node, port): figures for node, rows in file.ports.items() for port, figures in rows.items()}
+    return Books(ports, _all_host_books(file))
 
 
-def _frame_books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> FrameBooks | None:
-    if "frames" not in content:
+def _frame_books(file: _File) -> FrameBooks | None:
+    if file.frames is None:
         return None
-    queues = content.get("queues", {})
+    queues, told = file.queues or {}, {"icmp_in": file.icmp_in, "icmp_out": file.icmp_out}
     ports = {
         (node, port): {**queues.get(node, {}).get(port, {}), **figures}
-        for node, rows in content["frames"].items()
+        for node, rows in file.frames.items()
         for port, figures in rows.items()
     }
-    nodes = {
-        node: {name: content[name][node] for name in _PER_NODE if node in content.get(name, {})}
-        for node in content["frames"]
-    }
-    return FrameBooks(ports, nodes, _all_host_books(content, hosts))
+    nodes = {node: {name: counts[node] for name, counts in told.items() if node in counts} for node in file.frames}
+    return FrameBooks(ports, nodes, _all_host_books(file))
 
 
-def _all_host_books(content: Mapping[str, Any], hosts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    losses = content.get("socket_losses", {})
-    return {host: _host_books(counters, losses.get(host)) for host, counters in hosts.items()}
+def _all_host_books(file: _File) -> dict[str, dict[str, int]]:
+    return {host: _host_books(one.counters, file.socket_losses.get(host)) for host, one in file.hosts.items()}
 
 
 def _strangers(counters: Mapping[str, int]) -> int | None:

@@ -65,6 +65,11 @@ def amount(dimension: Dimension, value: float) -> str:
     return f"{number(value / scale.factor)} {scale.unit}".rstrip()
 
 
+def with_rtts(ns: float, rtt_ns: int | None, unit: str = "rtt") -> str:
+    """A time, and behind it how many round trips that is, where their length is known: `912 ms, 4.3 rtt`."""
+    return amount(Dimension.TIME, ns) + (f", {number(ns / rtt_ns)} {unit}" if rtt_ns else "")
+
+
 def number(value: float, digits: int = 3) -> str:
     """The value with `digits` significant digits; whole numbers whole; `nan` and `inf` as programs print them."""
     if not isfinite(value):

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from rich.table import Table
+from rich.text import Text
 
+from mrc_testbed.testbed.report.console import open_console
+
+if TYPE_CHECKING:
     from mrc_testbed.testbed.scenario import Scenario
 
 LISTING_WIDTH = 200
@@ -41,8 +44,6 @@ def catalogue_entry(name: str, group: str, scenario: Scenario) -> CatalogueEntry
 
 def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
     """Print them on standard output; those of a group follow each other."""
-    from mrc_testbed.testbed.report.console import open_console
-
     console = open_console()
     if not console.is_terminal:
         console.width = LISTING_WIDTH
@@ -52,9 +53,6 @@ def show_catalogue(entries: Sequence[CatalogueEntry]) -> None:
 
 def catalogue_table(entries: Sequence[CatalogueEntry]) -> Table:
     """A row for each, and an empty row between groups."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)

@@ -13,7 +13,7 @@ from mrc_testbed.testbed.checks.outage import death_words
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.recovery import recoveries
 from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure
-from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.scale import amount, number, with_rtts
 from mrc_testbed.testbed.checks.scope import scope_of
 from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
 from mrc_testbed.testbed.checks.statistics import statistic
@@ -106,9 +106,7 @@ def _stall(record: RunRecord, fault: str) -> str:
         return UNKNOWN
     if not found:
         return METRICS["stall"].zero
-    rtt_ns = record.scenario.fabric.rtt_ns
-    rtts = f", {number(found / rtt_ns)} T" if rtt_ns else ""
-    return f"{amount(Dimension.TIME, found)}{rtts}"
+    return with_rtts(found, record.scenario.fabric.rtt_ns, "T")
 
 
 def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:

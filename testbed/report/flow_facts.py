@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mrc_testbed.testbed.checks.derived import derived
 from mrc_testbed.testbed.checks.flow_times import flow_times, slowdowns
-from mrc_testbed.testbed.checks.flows import (
-    flow_goodputs,
-    latencies,
-    message_times,
-    share_figures,
-)
+from mrc_testbed.testbed.checks.flows import flow_goodputs, latencies, message_times, share_figures
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.statistics import statistic
@@ -66,30 +63,25 @@ def _figures(record: RunRecord, window: Window) -> str:
 
 def _slowdown(record: RunRecord, window: Window) -> str:
     try:
-        slowed, times = slowdowns(record, window), flow_times(record, window)
+        median, worst = (number(statistic(slowdowns(record, window), stat)) for stat in ("median", "p99"))
+        return f"slowdown median {median}, P99 {worst}; {_times('flow time', flow_times(record, window), 'p99')}"
     except NoData as lacking:
         return str(lacking)
-    found = [number(statistic(slowed, stat)) for stat in ("median", "p99")]
-    took = [amount(Dimension.TIME, statistic(times, stat)) for stat in ("median", "p99")]
-    return f"slowdown median {found[0]}, P99 {found[1]}; flow time median {took[0]}, P99 {took[1]}"
 
 
 def _latency(record: RunRecord, window: Window) -> str:
     try:
-        halves = latencies(record, window)
+        return _times("latency", latencies(record, window), "p99")
     except NoData as lacking:
         return str(lacking)
-    times = [amount(Dimension.TIME, statistic(halves, stat)) for stat in ("median", "p99")]
-    return f"latency median {times[0]}, P99 {times[1]}"
 
 
 def _rates(record: RunRecord, window: Window) -> str:
     try:
         rates = flow_goodputs(record, window)
+        goodput = f"goodput of each {_from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])}"
     except NoData as lacking:
         goodput = f"goodput of each unknown: {lacking}"
-    else:
-        goodput = f"goodput of each {_from_to([amount(Dimension.RATE, rate) for rate in (min(rates), max(rates))])}"
     try:
         return f"{goodput}, {_message_times(record, window)}"
     except NoData:
@@ -97,9 +89,13 @@ def _rates(record: RunRecord, window: Window) -> str:
 
 
 def _message_times(record: RunRecord, window: Window) -> str:
-    messages = message_times(record, window)
-    times = [amount(Dimension.TIME, statistic(messages, stat)) for stat in ("median", "p100")]
-    return f"message median {times[0]}, P100 {times[1]}"
+    return _times("message", message_times(record, window), "p100")
+
+
+def _times(what: str, times: Sequence[float], worst: str) -> str:
+    """`latency median 2 ms, P99 3.1 ms`."""
+    median, most = (amount(Dimension.TIME, statistic(times, stat)) for stat in ("median", worst))
+    return f"{what} median {median}, {worst.upper()} {most}"
 
 
 def _from_to(ends: list[str]) -> str:

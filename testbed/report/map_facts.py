@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.mapping import live_score
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.scale import amount, with_rtts
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.topos.units import plural
@@ -36,9 +36,8 @@ def _fault_words(record: RunRecord, fault: str, found: Sequence[FaultFound]) -> 
     if not located:
         return f"did not locate {fault}"
     some = f" {len(located)} of {len(found)} times," if len(found) > 1 else ""
-    rtt_ns = record.base_rtt_ns or record.scenario.shape().rtt_ns
-    rtts = f", {number(max(located) / rtt_ns)} rtt" if rtt_ns else ""
-    text = f"located {fault}{some} after {amount(Dimension.TIME, max(located))}{rtts}"
+    took = with_rtts(max(located), record.base_rtt_ns or record.scenario.shape().rtt_ns)
+    text = f"located {fault}{some} after {took}"
     cleared = [one.cleared_ns for one in found if one.cleared_ns is not None]
     return f"{text}; cleared {amount(Dimension.TIME, max(cleared))} after its heal" if cleared else text
 

@@ -11,7 +11,7 @@ from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.map_spells import MapSpell, map_spells
 from mrc_testbed.testbed.checks.path_evidence import witnesses
 from mrc_testbed.testbed.checks.record import RunRecord
-from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.scale import amount, number, with_rtts
 from mrc_testbed.testbed.checks.windows import workload_ns
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.testbed.report.transport_words import routing_words, transport_words
@@ -136,9 +136,7 @@ def _fault_row(record: RunRecord, one: FaultFound) -> tuple[str, ...]:
 def _located(record: RunRecord, one: FaultFound) -> str:
     if one.located_ns is None:
         return "never" if one.span.asked else "not asked for"
-    rtt_ns = record.base_rtt_ns or record.scenario.shape().rtt_ns
-    rtts = f", {number(one.located_ns / rtt_ns)} rtt" if rtt_ns else ""
-    return f"{amount(Dimension.TIME, one.located_ns)}{rtts}"
+    return with_rtts(one.located_ns, record.base_rtt_ns or record.scenario.shape().rtt_ns)
 
 
 def totals(score: LocatingScore) -> str:
