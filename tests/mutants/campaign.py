@@ -15,7 +15,7 @@ import pytest
 from tests.mutants.child import Child, Ended, Timed, Unplaced, side_by_side, start, tests_of
 from tests.mutants.exchange import ROOT, Functions
 from tests.mutants.operators import Place
-from tests.mutants.reach import Reaches, hash_of, hash_of_lines, record
+from tests.mutants.reach import Reaches, distance, hash_of, hash_of_lines, record
 from tests.mutants.results import ORACLES, UNPLACED, Result, Results
 
 MOST_S = 8.0
@@ -121,14 +121,16 @@ class Campaign:
         self._functions.forget()
 
     def _tests_for(self, place: Place) -> list[Timed]:
-        """Oracles first; of each those first that have killed others of the same function, then the fastest."""
+        """Oracles first; of each those first that have killed others of the same function, then those that are about
+        the module by their name, then the fastest."""
         file = place.mutant.file
         found = dict.fromkeys(item for line in place.lines for item in self._by_line.get((file, line), ()))
         kills = self._kills[place.mutant[:2]]
         timed = [Timed(item, self._reaches.of[item.nodeid].cpu_s) for item in found]
 
         def turn(test: Timed) -> tuple[float, ...]:
-            return -kills[test.item.nodeid], test.cpu_s if test.cpu_s < SLOW_S else SLOW_S
+            name = test.item.nodeid
+            return -kills[name], distance(name, file), test.cpu_s if test.cpu_s < SLOW_S else SLOW_S
 
         oracles = [test for test in timed if test.item.nodeid.startswith(ORACLES)]
         others = [test for test in timed if not test.item.nodeid.startswith(ORACLES)]

@@ -16,7 +16,7 @@ import pytest
 from tests.mutants.child import RED, Child, Ended, Work, side_by_side, start
 from tests.mutants.exchange import ROOT, import_mutated, module_of, source_of
 from tests.mutants.operators import Place
-from tests.mutants.reach import Reach, hash_of, hash_of_lines
+from tests.mutants.reach import Reach, distance, hash_of, hash_of_lines
 from tests.mutants.results import ORACLES, Result
 
 MOST_S = 10.0
@@ -62,7 +62,8 @@ def choose(place: Place, reaches: dict[str, Reach], files: Sequence[str]) -> Cho
 
 
 def tests_for(place: Place, reaches: dict[str, Reach], files: Sequence[str]) -> tuple[str, ...]:
-    """Test functions that reach the module, or one that imports the name: oracles first, then the fastest."""
+    """Test functions that reach the module, or one that imports the name: oracles first, then those that are about it
+    by their name, then the fastest."""
     name = place.mutant.function.split(".")[0]
     near = {place.mutant.file, *(file for file in files if name in _imported(file, place.mutant.file))}
     cost: dict[str, float] = {}
@@ -70,10 +71,14 @@ def tests_for(place: Place, reaches: dict[str, Reach], files: Sequence[str]) -> 
         if not near.isdisjoint(reach.lines):
             function = nodeid.split("[")[0]
             cost[function] = cost.get(function, 0.0) + reach.cpu_s
+
+    def turn(function: str) -> tuple[float, float]:
+        return distance(function, place.mutant.file), cost[function]
+
     kept = []
     for oracle in (True, False):
         spent = 0.0
-        for function in sorted((each for each in cost if each.startswith(ORACLES) is oracle), key=cost.__getitem__):
+        for function in sorted((each for each in cost if each.startswith(ORACLES) is oracle), key=turn):
             if spent + cost[function] <= MOST_S:
                 kept.append(function)
                 spent += cost[function]

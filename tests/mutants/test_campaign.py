@@ -13,6 +13,7 @@ import pytest
 from tests.mutants.__main__ import ROOMS, judges_of
 from tests.mutants.exchange import ROOT
 from tests.mutants.operators import Mutant, mutated, places_in
+from tests.mutants.reach import distance
 from tests.mutants.reasons import FILE, read_reasons, without_code
 from tests.mutants.results import Result, closing
 
@@ -130,6 +131,11 @@ def test_enough_are_killed_and_each_survivor_is_explained() -> None:
     assert closing([alive, *results], {mutants[0]: "no test can tell"})[1]
     assert not closing([alive, *results], {})[1]
     assert not closing([alive, *results[1:]], {mutants[0]: "no test can tell"})[1]
+
+
+def test_tests_that_are_about_a_module_come_first() -> None:
+    tests = ["tests/unit/expect/test_a.py::x", "tests/unit/checks/test_b.py::x", "tests/unit/checks/test_flow_rates.py"]
+    assert sorted(tests, key=lambda test: distance(test, "testbed/checks/flow.py")) == tests[::-1]
 
 
 def test_the_rooms_are_those_of_the_law() -> None:

@@ -22,9 +22,14 @@ PORT_FIELDS = (
 )
 SWITCH_FIELDS = (
     *("out_data", "out_passed", "out_marked", "out_trimmed", "out_dropped", "out_trimmed_through", "out_control"),
-    *("out_control_dropped", "out_other", "out_other_dropped"),
+    *("out_control_dropped", "out_trimmed_dropped", "out_other", "out_other_dropped"),
 )
 HOST_FIELDS = ("data_sent", "packets_out", "packets_in", "send_errors", "strangers", "socket_drops")
+
+
+def class_of(kind: str) -> str:
+    """Of packets trimmed and whole, data and control."""
+    return "data" if kind == "data" else "high"
 
 
 class Walk:
@@ -36,6 +41,13 @@ class Walk:
         self.dead: set[str] = set()
         self.lost_at_fault = 0
         self.refuse = 0.02
+        self.routeless: set[str] = set()
+        """Switches that lack some routes."""
+        self.no_routes = Counter[str]()
+        self.fates = Counter[tuple[str, str]]()
+        """By class and what became of it, of each packet: what the sums have to say."""
+        self.places = Counter[tuple[str, str, str]]()
+        """By link or switch, reason and class: what faults took."""
         self.ports: dict[tuple[str, str], Counter[str]] = {
             (node, own.name): Counter(dict.fromkeys(self._fields(node), 0))
             for node, ends in plan.ports.items()
@@ -54,17 +66,24 @@ class Walk:
         books = self.hosts[source.name]
         books["packets_out"] += 1
         books["data_sent"] += kind == "data"
+        self.fates[class_of(kind), "sent"] += 1
         if self.chance(self.refuse):
             books["send_errors"] += 1
+            self.fates[class_of(kind), "refused"] += 1
             return
         node = source.name
         for name in self.plan.links_on_path(source, sink, path.id):
             link = self.plan.link_by_name[name]
             out, into = (link.near, link.far) if link.near.node == node else (link.far, link.near)
+            if node in self.routeless and self.chance(0.1):
+                self.no_routes[node] += 1
+                self.fates[class_of(kind), "no route"] += 1
+                return
             left = self.leave(out, kind)
             if not left or not self.cross(name, out, into, left):
                 return
             kind, node = left, into.node
+        self.fates[class_of(kind), "arrived"] += 1
         ending = "socket_drops" if self.chance(0.02) else "strangers" if self.chance(0.02) else "packets_in"
         self.hosts[sink.name][ending] += 1
 
@@ -75,6 +94,7 @@ class Walk:
             kind = self.judge(figures, kind)
         if kind and self.chance(0.02):
             figures["queue_drops_data" if kind == "data" else "queue_drops_high"] += 1
+            self.fates[class_of(kind), "shaper"] += 1
             return ""
         return kind
 
@@ -83,16 +103,25 @@ class Walk:
             figures["out_control" if kind == "control" else "out_trimmed_through"] += 1
             if kind == "control" and self.chance(0.01):
                 figures["out_control_dropped"] += 1
+                self.fates["high", "queue"] += 1
+                return ""
+            if kind == "trimmed" and self.chance(0.05):
+                figures["out_trimmed_dropped"] += 1
+                self.fates["high", "queue"] += 1
                 return ""
             return kind
         figures["out_data"] += 1
         verdict = self.random.choices(("out_passed", "out_trimmed", "out_dropped"), (0.9, 0.07, 0.03))[0]
         figures[verdict] += 1
+        figures["out_marked"] += verdict == "out_passed" and self.chance(0.2)
+        self.fates["data", {"out_passed": "passed", "out_trimmed": "trimmed", "out_dropped": "queue"}[verdict]] += 1
         return {"out_passed": "data", "out_trimmed": "trimmed", "out_dropped": ""}[verdict]
 
     def cross(self, link: str, out: Interface, into: Interface, kind: str) -> bool:
         if link in self.dead:
             self.lost_at_fault += kind == "data"
+            self.fates[class_of(kind), "fault"] += 1
+            self.places[link, "fault", class_of(kind)] += 1
             return False
         self.ports[out.node, out.name]["tx_packets"] += 1
         figures = self.ports[into.node, into.name]
@@ -100,7 +129,10 @@ class Walk:
         figures[f"in_{kind}"] += 1
         if self.chance(0.02):
             figures[f"in_{kind}_dropped"] += 1
+            self.fates[class_of(kind), "rule"] += 1
+            self.places[link, "rule", class_of(kind)] += 1
             return False
+        figures["in_corrupted"] += kind == "data" and self.chance(0.02)
         return True
 
     def balance(self) -> Ledger:
@@ -125,6 +157,30 @@ def test_what_was_walked_balances(seed: int) -> None:
     assert ledger.data.arrived > 0
     assert all(ledger.data.dropped[reason] > 0 for reason in ("rule", "queue", "shaper", "refused"))
     assert all(ledger.high.dropped[reason] > 0 for reason in ("rule", "shaper", "refused"))
+
+
+@pytest.mark.parametrize("dead", [set(), {"p0-t0-0:p0-t1-1"}])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_packet_is_told_where_it_went(seed: int, dead: set[str]) -> None:
+    walk = Walk(PLAN, seed)
+    walk.dead, walk.routeless = dead, {"p1-t1-0"}
+    for _ in range(1500):
+        source, sink = walk.random.sample(PLAN.hosts, 2)
+        walk.packet(source, sink, walk.random.choice(("data", "control")))
+    ledger = balance(PLAN, Books(walk.ports, walk.hosts, walk.no_routes), dead)
+    assert (ledger.unexplained, ledger.doubt) == ((), "")
+    for name, found in (("data", ledger.data), ("high", ledger.high)):
+        assert found.dropped == {reason: walk.fates[name, reason] for reason in found.dropped}
+        wanted = walk.fates[name, "sent"], walk.fates[name, "arrived"], 0
+        assert (found.sent, found.arrived, found.copied) == wanted
+    assert ledger.trimmed == walk.fates["data", "trimmed"]
+    assert ledger.marked == sum(port["out_marked"] for port in walk.ports.values()) > 0
+    assert ledger.corrupted == sum(port["in_corrupted"] for port in walk.ports.values()) > 0
+    places = Counter[tuple[str, str, str]]()
+    for drop in ledger.drops:
+        (link,) = drop.links
+        places.update({(link, drop.reason, "data"): drop.data, (link, drop.reason, "high"): drop.high})
+    assert +places == walk.places
 
 
 @pytest.mark.parametrize("dead", [set(), {"p0-t0-0:p0-t1-1"}, {"h1:p0-t0-0", "p1-t0-0:p1-t1-0", "p1-t0-1:p1-t1-0"}])
@@ -172,7 +228,8 @@ def test_sums_add_up_or_are_in_doubt_whatever_is_wrong_with_the_books(seed: int)
     walk = walked(seed % 3, {"p0-t0-0:p0-t1-1"} if seed % 2 else set())
     for _ in range(10):
         row = walk.random.choice([*walk.hosts.values(), *walk.ports.values()])
-        row[walk.random.choice(list(row))] += walk.random.choice((-2, -1, 1, 3))
+        # What a port did to its data is in one row with what came: no other book has it.
+        row[walk.random.choice([name for name in row if name != "out_dropped"])] += walk.random.choice((-2, -1, 1, 3))
         copied = walk.random.choice([(), ("p0-t0-0:p0-t1-0", "h1:p0-t0-0")])
         ledger = balance(walk.plan, Books(walk.ports, walk.hosts), walk.dead, copied)
         data, high = ledger.data, ledger.high
