@@ -42,7 +42,7 @@ def set_up() -> int:
     if is_virtual():
         python = _environment(Path(os.environ["RUNNER_TEMP"]) / "mrc-testbed")
         wanted = f"mrc-testbed=={given('VERSION')}" if given("VERSION") else str(ROOT)
-        status = subprocess.run([python, "-m", "pip", "install", "--quiet", wanted], check=False).returncode
+        status = subprocess.run([python, "-P", "-m", "pip", "install", "--quiet", wanted], check=False).returncode
     elif given("VERSION"):
         sys.exit("mrc-testbed action: version: on the kernel it is that of the action, as in action@v0.2.0")
     else:
@@ -54,15 +54,15 @@ def set_up() -> int:
 
 def _environment(folder: Path) -> str:
     """The Python of a fresh environment."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([sys.executable, "-P", "-m", "venv", str(folder)], check=True)
     return str(next(path for path in (folder / "Scripts" / "python.exe", folder / "bin" / "python") if path.exists()))
 
 
 def command(out: Path) -> list[str]:
     """The call of `mrc-testbed run`."""
-    words = [given("PYTHON"), "-m", "mrc_testbed", "run", *scenarios(given("SCENARIOS"))]
+    words = [given("PYTHON"), "-P", "-m", "mrc_testbed", "run", *scenarios(given("SCENARIOS"))]
     words += ["--junit", str(out / "junit.xml"), "--json", str(out / "results.json"), "--out", str(out / "runs")]
-    words += ["--retry-inconclusive", given("RETRY") or "0", *shlex.split(given("ARGUMENTS"))]
+    words += ["--retry-inconclusive", given("RETRY") or "0", *words_of(given("ARGUMENTS"))]
     if is_virtual():
         return [*words, "--virtual"]
     return words if os.geteuid() == 0 else ["sudo", *words]
@@ -70,22 +70,42 @@ def command(out: Path) -> list[str]:
 
 def scenarios(text: str) -> list[str]:
     """The words, with the matching files in place of each pattern."""
-    return [name for word in shlex.split(text) for name in (sorted(glob.glob(word, recursive=True)) or [word])]
+    return [name for word in words_of(text) for name in (sorted(glob.glob(word, recursive=True)) or [word])]
+
+
+def words_of(text: str, windows: bool = os.name == "nt") -> list[str]:
+    """As a shell splits them; a backslash is part of a path on Windows."""
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    if windows:
+        lexer.escape = ""
+    return list(lexer)
 
 
 def run() -> int:
-    """The runs, the verdicts in the job's summary, and the outputs of the action."""
+    """The runs, the verdicts in the job's summary, and the outputs of the action. A call that ended well without a run
+    fails: nothing was tested."""
     out = Path(given("OUT") or "mrc-results")
     out.mkdir(parents=True, exist_ok=True)
+    results = out / "results.json"
+    results.unlink(missing_ok=True)
     words = command(out)
     print(shlex.join(words), flush=True)
     status = subprocess.run(words, check=False).returncode
-    results = out / "results.json"
     told: dict[str, Any] = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    if "verdict" not in told:  # as what --dry-run would do has none
+        told = {}
     tell("GITHUB_STEP_SUMMARY", summary(told, status))
     print("\n".join(annotated(told)), flush=True)
-    outputs = {"exit-code": status, "verdict": told.get("verdict", "bad input"), "results": results.as_posix()}
-    outputs["junit"] = (out / "junit.xml").as_posix()
+    if not status and not told:
+        print("::error::the call ended with status 0, and no run took place: look at `scenarios` and `arguments`")
+        status = 1
+    outputs = {
+        "exit-code": status,
+        "verdict": told.get("verdict", "bad input"),
+        "results": results.as_posix(),
+        "junit": (out / "junit.xml").as_posix(),
+    }
     tell("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
     return status
 
@@ -97,12 +117,18 @@ def annotated(told: dict[str, Any]) -> list[str]:
         if not (reason := str(each.get("reason") or "")):
             continue
         cause: dict[str, Any] = next(iter(each.get("causes") or ()), {})
-        file, _, line = str(cause.get("place") or "").rpartition(":")
-        keys = {"file": file or each["file"], **({"line": line} if line.isdecimal() else {}), "title": each["scenario"]}
+        file, line = place_of(str(cause.get("place") or ""))
+        keys = {"file": file or each["file"], **({"line": line} if line else {}), "title": each["scenario"]}
         level = "notice" if each["verdict"] in ("measured", "died") else "error"
         where = ",".join(f"{key}={_escaped(value, ',:')}" for key, value in keys.items())
         found.append(f"::{level} {where}::{_escaped(reason)}")
     return found
+
+
+def place_of(text: str) -> tuple[str, str]:
+    """File and line, empty where there is none. A path on Windows has a colon of its own."""
+    file, _, line = text.rpartition(":")
+    return (file, line) if line.isascii() and line.isdecimal() else (text, "")
 
 
 def _escaped(text: str, more: str = "") -> str:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mrc_testbed.testbed.commands.options import Virtual, note_core
-from mrc_testbed.testbed.commands.web import Interactive, Metrics, MetricsTruth, WatchOptions, WebPort, shown
+from mrc_testbed.testbed.commands.web import (
+    Interactive,
+    Metrics,
+    MetricsLinger,
+    MetricsTruth,
+    WatchOptions,
+    WebPort,
+    shown,
+    wait_for_the_room,
+)
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.errors import ExitCode, UsageError
 from mrc_testbed.testbed.kept import kept
@@ -108,6 +117,7 @@ def check(
     interactive: Interactive = False,
     metrics: Metrics = "",
     metrics_truth: MetricsTruth = False,
+    metrics_linger: MetricsLinger = None,
 ) -> None:
     """Run what is not run yet, and judge scenario and answers by it. Exit status: 0 pass, 1 fail or not finished,
     2 bad input, 3 inconclusive."""
@@ -117,7 +127,7 @@ def check(
     from mrc_testbed.testbed.lessons.work import open_work, with_seed_by_name
     from mrc_testbed.testbed.report.console import open_console
 
-    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth, metrics_linger)
     watch.require()
     if run and (again or web):
         other = "--again makes new runs" if again else "--web makes its runs when the page asks"
@@ -130,6 +140,7 @@ def check(
         return
     with shown(watch) as server:
         grade = check_work(work, CheckOptions(virtual, tuple(run or ()), again, audience=server), open_console())
+        wait_for_the_room(server, grade.exit_code, terminal=False)
     for line in grade_lines(grade):
         say(line)
     note_core()

@@ -9,7 +9,16 @@ import typer
 
 from mrc_testbed.testbed.commands import errors
 from mrc_testbed.testbed.commands.options import Out, ScaleOption, Seed, Virtual, in_world, note_core, note_left_out
-from mrc_testbed.testbed.commands.web import Metrics, MetricsTruth, WatchOptions, Web, WebPort, shown, wait_for_the_room
+from mrc_testbed.testbed.commands.web import (
+    Metrics,
+    MetricsLinger,
+    MetricsTruth,
+    WatchOptions,
+    Web,
+    WebPort,
+    shown,
+    wait_for_the_room,
+)
 from mrc_testbed.testbed.consent import run_what_scenarios_name
 from mrc_testbed.testbed.terminal import say
 
@@ -44,6 +53,7 @@ def paper(
     web_port: WebPort = None,
     metrics: Metrics = "",
     metrics_truth: MetricsTruth = False,
+    metrics_linger: MetricsLinger = None,
 ) -> None:
     """Run the scenarios that repeat figures of the MRC paper, or of another, and show the results in one table.
 
@@ -61,7 +71,7 @@ def paper(
     from mrc_testbed.testbed.report.pack import pack_table, world_words
     from mrc_testbed.testbed.scenario.model.transports import WorldKind
 
-    watch = WatchOptions(web, web_port, metrics=metrics, truth=metrics_truth)
+    watch = WatchOptions(web, web_port, metrics=metrics, truth=metrics_truth, linger_s=metrics_linger)
     watch.require()
     cases = load_pack(scenarios or [], only, seed, in_world(None, virtual, scale), _note_unfit, pack_named(pack))
     note_left_out(cases)

@@ -11,6 +11,7 @@ from mrc_testbed.testbed.commands.options import Out, RunArgument, note_core, wa
 from mrc_testbed.testbed.commands.web import (
     Interactive,
     Metrics,
+    MetricsLinger,
     MetricsTruth,
     WatchOptions,
     Web,
@@ -33,6 +34,7 @@ def replay(
     interactive: Interactive = False,
     metrics: Metrics = "",
     metrics_truth: MetricsTruth = False,
+    metrics_linger: MetricsLinger = None,
 ) -> None:
     """Run a run folder's scenario again, with the same seed and the fault times of its plan.json.
 
@@ -43,7 +45,7 @@ def replay(
     from mrc_testbed.testbed.rundir.planned import recorded_scenario
     from mrc_testbed.testbed.rundir.results import run_folder
 
-    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth, metrics_linger)
     watch.require()
     folder = run_folder(run, out)
     scenario = recorded_scenario(folder, virtual)

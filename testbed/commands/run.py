@@ -35,6 +35,7 @@ from mrc_testbed.testbed.commands.output import write_asked
 from mrc_testbed.testbed.commands.web import (
     Interactive,
     Metrics,
+    MetricsLinger,
     MetricsTruth,
     WatchOptions,
     Web,
@@ -123,6 +124,7 @@ def run(
     interactive: Interactive = False,
     metrics: Metrics = "",
     metrics_truth: MetricsTruth = False,
+    metrics_linger: MetricsLinger = None,
     dry_run: _DryRun = False,
     tied: _Tied = None,
     cell: _Cell = None,
@@ -149,7 +151,7 @@ def run(
     from mrc_testbed.testbed.report.outcome import exit_code_of
 
     _tie(tied)
-    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth)
+    watch = WatchOptions(web, web_port, interactive, metrics, metrics_truth, metrics_linger)
     watch.require()
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)

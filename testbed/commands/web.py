@@ -48,6 +48,18 @@ MetricsTruth = Annotated[
         "--metrics-truth", help="With --metrics: also losses that only the testbed knows.", rich_help_panel=WATCH
     ),
 ]
+MetricsLinger = Annotated[
+    float | None,
+    typer.Option(
+        "--metrics-linger",
+        metavar="SECONDS",
+        min=0,
+        help="With --metrics: how long the verdict waits until it was scraped twice. Default: 130, where somebody has "
+        "scraped before.",
+        show_default=False,
+        rich_help_panel=WATCH,
+    ),
+]
 Interactive = Annotated[
     bool, typer.Option("--interactive", help="With --web: inject and heal faults from the page.", rich_help_panel=WATCH)
 ]
@@ -62,6 +74,7 @@ class WatchOptions:
     interactive: bool = False
     metrics: str = ""
     truth: bool = False
+    linger_s: float | None = None
 
     @property
     def watched(self) -> bool:
@@ -79,6 +92,8 @@ class WatchOptions:
             raise UsageError("--web-port needs --web")
         if self.truth and not self.metrics:
             raise UsageError("--metrics-truth needs --metrics")
+        if self.linger_s is not None and not self.metrics:
+            raise UsageError("--metrics-linger needs --metrics")
 
 
 @contextmanager
@@ -90,7 +105,7 @@ def shown(options: WatchOptions, lesson: bool = False) -> Iterator[ServerProcess
     from mrc_testbed.testbed.web.metrics_address import read_metrics_address
     from mrc_testbed.testbed.web.server_process import ServerProcess
 
-    metrics = read_metrics_address(options.metrics, options.truth) if options.metrics else None
+    metrics = read_metrics_address(options.metrics, options.truth, options.linger_s) if options.metrics else None
     server = ServerProcess(options.port, options.interactive, lesson, options.web, metrics)
     try:
         if server.address:
@@ -103,9 +118,13 @@ def shown(options: WatchOptions, lesson: bool = False) -> Iterator[ServerProcess
 
 
 def wait_for_the_room(server: ServerProcess | None, code: int, terminal: bool) -> None:
-    """On a terminal, keeps the page until Enter or Ctrl-C, unless Ctrl-C has already ended the runs (exit status
-    `code`)."""
-    if server and server.address and code != ExitCode.INTERRUPTED and terminal and sys.stdin.isatty():
+    """Keeps metrics until scrapers have the verdict, and on a terminal the page until Enter or Ctrl-C; unless Ctrl-C
+    has already ended the runs (exit status `code`)."""
+    if not server or code == ExitCode.INTERRUPTED:
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        server.linger(lambda text: say(text, err=True))
+    if server.address and terminal and sys.stdin.isatty():
         say("the live view stays until Enter or Ctrl-C", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.readline()

@@ -17,13 +17,23 @@ import socket
 import sys
 import threading
 from http.server import ThreadingHTTPServer
+from typing import Any
 
 from mrc_testbed.testbed.pages.live.page import live_page
 from mrc_testbed.testbed.web.channel import Channel, ChannelMessage, Closed
 from mrc_testbed.testbed.web.metrics_server import MetricsServer, NewestSeries
 from mrc_testbed.testbed.web.rpc import ANSWER, RpcClient
 from mrc_testbed.testbed.web.server import Server, Site
-from mrc_testbed.testbed.web.sse_state import BYE, SERIES, SERIES_BEGIN, SERIES_END, SERIES_KINDS, SseState
+from mrc_testbed.testbed.web.sse_state import (
+    BYE,
+    LINGER,
+    SCRAPED,
+    SERIES,
+    SERIES_BEGIN,
+    SERIES_END,
+    SERIES_KINDS,
+    SseState,
+)
 
 _NOBODY = 65534
 _LAST_EVENTS_S = 1.0
@@ -69,10 +79,19 @@ def follow(channel: Channel, site: Site, newest: NewestSeries) -> None:
     with contextlib.suppress(Closed):
         while True:
             message = channel.receive()
-            if message is not None:
+            if message is None:
+                continue
+            if message.kind == LINGER:
+                threading.Thread(target=_linger, args=(channel, newest, message.content), daemon=True).start()
+            else:
                 _take(message, site, newest)
     site.state.put(BYE, b"{}")
     site.state.wait_until_read(_LAST_EVENTS_S)
+
+
+def _linger(channel: Channel, newest: NewestSeries, asked: dict[str, Any]) -> None:
+    newest.wait_for_scrapers(asked["seconds"], asked["always"])
+    channel.send(SCRAPED, None)
 
 
 def _take(message: ChannelMessage, site: Site, newest: NewestSeries) -> None:

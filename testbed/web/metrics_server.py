@@ -6,6 +6,7 @@ header must name this machine, so that no page of another site reads it (DNS reb
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ from mrc_testbed.testbed.metrics.readings import readings
 
 _REQUEST_S = 10.0
 _MOST_AT_ONCE = 16
+_ENOUGH = 2
+"""Scrapes of a verdict: one more than a scraper that goes away in between needs."""
 _START = b"mrc-testbed: metrics of the run are at /metrics\n"
 
 
@@ -33,7 +36,8 @@ class NewestSeries:
 
     def __init__(self, truth: bool) -> None:
         self._truth = truth
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._scrapes, self._scrapes_of_end = 0, 0
         self._places: Mapping[str, Sequence[str]] = {}
         self._next: Mapping[str, Sequence[str]] = {}
         self._document: dict[str, Any] = {}
@@ -54,6 +58,21 @@ class NewestSeries:
         with self._lock:
             if self._document:
                 self._document, self._texts = {**self._document, **finals}, {}
+            self._scrapes_of_end = 0
+
+    def scraped(self) -> None:
+        """A scraper has read the text."""
+        with self._lock:
+            self._scrapes += 1
+            self._scrapes_of_end += 1
+            self._lock.notify_all()
+
+    def wait_for_scrapers(self, seconds: float, always: bool) -> None:
+        """Until the end was read often enough, at most so long; not at all where nobody read anything, unless
+        `always`."""
+        with self._lock:
+            if always or self._scrapes:
+                self._lock.wait_for(lambda: self._scrapes_of_end >= _ENOUGH, seconds)
 
     def text(self, is_open: bool) -> bytes:
         """As OpenMetrics, or in the older format; without a run there is no metric."""
@@ -78,17 +97,23 @@ class MetricsServer(ThreadingHTTPServer):
         self.socket = listening
         self.newest = newest
         self.is_local = ip_address(address[0]).is_loopback
-        self._room = threading.Semaphore(_MOST_AT_ONCE)
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, None] = {}
+        """The oldest first."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """One thread a connection, up to a limit; beyond it connections are closed."""
-        if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """One thread a connection; beyond a limit the oldest one ends, so slow ones keep nobody out."""
+        with self._lock:
+            if len(self._open) >= _MOST_AT_ONCE:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._open[request] = None
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be started
-            self._room.release()
+            self._leave(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -96,7 +121,11 @@ class MetricsServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._leave(request)
+
+    def _leave(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A scraper that goes away is no news."""
@@ -117,13 +146,16 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.FORBIDDEN, "text/plain", b"the Host header must name this machine, as 127.0.0.1\n")
         elif self.path.partition("?")[0] == "/metrics":
             is_open = preferred(self.headers.get("Accept", ""))
-            self._send(
-                HTTPStatus.OK, OPENMETRICS_TYPE if is_open else PROMETHEUS_TYPE, self.server.newest.text(is_open)
-            )
+            kind = OPENMETRICS_TYPE if is_open else PROMETHEUS_TYPE
+            self._send(HTTPStatus.OK, kind, self.server.newest.text(is_open))
+            if self.command == "GET":
+                self.server.newest.scraped()
         elif self.path == "/":
             self._send(HTTPStatus.OK, "text/plain", _START)
         else:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"not found; the metrics are at /metrics\n")
+
+    do_HEAD = do_GET  # noqa: N815, the name that http.server looks for
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)
@@ -131,7 +163,8 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
 
 def _names_this_machine(host: str) -> bool:

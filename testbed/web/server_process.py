@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import select
 import socket
 import subprocess
 import time
@@ -25,10 +26,10 @@ from mrc_testbed.testbed.runner.progress import Progress, Screen
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.switching.options import FabricOptions
 from mrc_testbed.testbed.web.channel import Channel, Closed, socket_pair
-from mrc_testbed.testbed.web.metrics_address import MetricsAddress, listen_for_metrics
+from mrc_testbed.testbed.web.metrics_address import USUAL_LINGER_S, MetricsAddress, listen_for_metrics
 from mrc_testbed.testbed.web.rpc import ANSWER, ASK, FRESH_NS
 from mrc_testbed.testbed.web.scene import scene
-from mrc_testbed.testbed.web.sse_state import SCENE, SERIES_BEGIN, SERIES_END, TOKEN, VERDICT
+from mrc_testbed.testbed.web.sse_state import LINGER, SCENE, SCRAPED, SERIES_BEGIN, SERIES_END, TOKEN, VERDICT
 from mrc_testbed.testbed.web.supervisor_end import BrowserScreen, RequestHandler, SeriesToServer
 
 USUAL_PORT = 8460
@@ -116,6 +117,30 @@ class ServerProcess:
         finally:
             for file in files:
                 os.close(file)
+
+    def linger(self, tell: Callable[[str], None]) -> None:
+        """Until scrapers have read what the runs came to, as the option says. `tell`: that it takes a while."""
+        if not self._metrics:
+            return
+        asked_s = self._metrics.linger_s
+        most_s = USUAL_LINGER_S if asked_s is None else asked_s
+        self._channel.send(LINGER, {"seconds": most_s, "always": asked_s is not None}, _PATIENCE_S)
+        if self._heard_of_scrapers(_PATIENCE_S):
+            return
+        tell(f"metrics: waiting until the verdict was scraped twice, at most {most_s:g} s, or until Ctrl-C")
+        self._heard_of_scrapers(most_s)
+
+    def _heard_of_scrapers(self, seconds: float) -> bool:
+        """They have read it, or the server is gone."""
+        deadline = time.monotonic() + seconds
+        while select.select([self._channel.socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            try:
+                message = self._channel.receive(wait=False)
+            except Closed:
+                return True
+            if message and message.kind == SCRAPED:
+                return True
+        return False
 
     def tell(self, kind: str, content: Any) -> None:
         """Show something beside the runs."""

@@ -13,6 +13,8 @@ LESSON, GRADE = "lesson", "grade"
 """What is shown beside all runs."""
 SERIES_BEGIN, SERIES, SERIES_END = SERIES_KINDS = "series begin", "series", "series end"
 """What is told of metrics: of ports before a run, of the run, and of its verdict. No browser hears of it."""
+LINGER, SCRAPED = "linger", "scraped"
+"""Let scrapers read the verdict, and that they have."""
 TOKEN = "token"
 """Of the run's messages, the one that is no event."""
 _PAST = 150

@@ -29,6 +29,7 @@ FREE = {
         "AGE",
         "CMD",
         "FD",
+        "SECONDS",
         "FIGURES",
         "I",
         "K",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -77,6 +78,33 @@ def test_what_cannot_run_has_the_status_of_the_command(job: Job) -> None:
     assert job("run", SCENARIOS="nowhere.yaml").returncode == 2
     assert job.outputs["exit-code"] == "2"
     assert "status 2" in job.summary
+
+
+def test_a_call_without_a_run_is_not_green(job: Job) -> None:
+    scenario(job.folder, "a-good", "qp_errors == 0")
+    assert job("run", SCENARIOS="a-good.yaml").returncode == 0
+    done = job("run", SCENARIOS="a-good.yaml", ARGUMENTS="--dry-run")
+    assert (done.returncode, "::error::" in done.stdout) == (1, True)
+    told = job.files["GITHUB_OUTPUT"].read_text().splitlines()
+    assert [line for line in told if line.startswith("verdict")] == ["verdict=pass", "verdict=bad input"]
+
+
+def test_no_module_of_the_workspace_runs_in_place_of_ours(job: Job) -> None:
+    scenario(job.folder, "a-good", "qp_errors == 0")
+    for name in ("mrc_testbed", "venv", "pip", "json"):
+        (job.folder / f"{name}.py").write_text("raise SystemExit('the workspace runs')")
+    assert job("run", SCENARIOS="a-good.yaml").returncode == 0
+    started = re.findall(r'\[[^\[\]]*"-m"', (ROOT / "action" / "run.py").read_text(encoding="utf-8"))
+    assert ['"-P", "-m"' in call for call in started] == [True] * 3
+
+
+def test_paths_of_windows_stay_whole() -> None:
+    action = runpy.run_path(str(ROOT / "action" / "run.py"))
+    text = 'cases\\a.yaml "D:\\my cases\\b.yaml"'
+    assert action["words_of"](text, windows=True) == ["cases\\a.yaml", "D:\\my cases\\b.yaml"]
+    assert action["words_of"]("a\\ b.yaml c", windows=False) == ["a b.yaml", "c"]
+    assert action["place_of"]("D:\\cases\\a.yaml:7") == ("D:\\cases\\a.yaml", "7")
+    assert action["place_of"]("D:\\cases\\a.yaml") == ("D:\\cases\\a.yaml", "")
 
 
 @pytest.mark.parametrize(

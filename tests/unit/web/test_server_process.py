@@ -205,7 +205,7 @@ def test_on_a_terminal_the_page_stays_until_somebody_says_so(monkeypatch: pytest
             raise KeyboardInterrupt
 
     monkeypatch.setattr("sys.stdin", Keyboard())
-    server: Any = SimpleNamespace(address="http://127.0.0.1:8460/")
+    server: Any = SimpleNamespace(address="http://127.0.0.1:8460/", linger=lambda tell: None)
     for shown, code in ((None, ExitCode.PASS), (server, ExitCode.INTERRUPTED)):
         wait_for_the_room(shown, code, terminal)
     assert not reads, "nothing to look at, or somebody has just pressed Ctrl-C"
