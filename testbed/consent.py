@@ -6,22 +6,37 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 from mrc_testbed.testbed.state import sudo_caller
 
 TRUST = "MRC_TRUST_PLUGINS"
 """With this in the environment, as 1, any plugin is run."""
 OWNERS = "MRC_TRUST_OWNERS"
-"""Numbers of users, with commas between them."""
+"""Numbers of users, with commas between them; or `all`, as in a container, where no other user lives."""
+_OUTSIDE = Path("/proc/sys/fs/overflowuid"), Path("/proc/self/uid_map")
 
 
 def trusts(owner: int) -> bool:
     """True for root, the caller, the user behind sudo, and those whom `MRC_TRUST_OWNERS` names: what they may exchange
-    is as safe as what the caller may. Everybody where users have no numbers."""
+    is as safe as what the caller may. Everybody where users have no numbers; in a user namespace, where root of the
+    machine and all others outside of it are one user, that one."""
     if not hasattr(os, "geteuid"):
         return True
     named = os.environ.get(OWNERS, "").replace(" ", "").split(",")
-    return owner in {0, os.geteuid(), *(sudo_caller() or ())[:1]} or str(owner) in named
+    known = {0, os.geteuid(), *(sudo_caller() or ())[:1], _outside()}
+    return owner in known or str(owner) in named or named == ["all"]
+
+
+@cache
+def _outside() -> int:
+    """As whom a user namespace sees those who are not in it; 0 where everybody is."""
+    try:
+        number, inside = (path.read_text(encoding="ascii").split() for path in _OUTSIDE)
+        return 0 if inside[-1] == str((1 << 32) - 1) else int(number[0])
+    except (OSError, ValueError):
+        return 0
 
 
 class Consent:

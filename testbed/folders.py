@@ -11,14 +11,17 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path, PosixPath
 from typing import IO, Any
 
-from mrc_testbed.testbed.consent import trusts
+from mrc_testbed.testbed.consent import OWNERS, trusts
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.state import sudo_caller
 
 _OPENED = Path("/proc/self/fd")
+_MOST_LINKS = 40
+"""On one way, as for the kernel (path_resolution(7))."""
 _MOST_INNER = 64
 """Folders of a held folder that stay open: more than lie in each other, and few beside what a process may open."""
 
@@ -91,7 +94,7 @@ class HeldPath(PosixPath):
         errors: str | None = None,
         newline: str | None = None,
     ) -> IO[Any]:
-        """As Path, but through no link."""
+        """As Path, but through no link, and without waiting for who writes into a pipe."""
         try:
             return open(self, mode, buffering, encoding, errors, newline, opener=_through_no_link)
         except OSError as error:
@@ -100,7 +103,7 @@ class HeldPath(PosixPath):
 
 
 def _through_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC if sys.platform == "linux" else 0
@@ -114,6 +117,12 @@ def hold(folder: Path) -> Path:
     return HeldPath(folder)
 
 
+def as_held(path: Path) -> Path:
+    """The same, as a path below a held folder where it lies in one: by its name it could lead elsewhere."""
+    names = (str(path), *map(str, path.parents))
+    return path if isinstance(path, HeldPath) or _HELD.keys().isdisjoint(names) else HeldPath(path)
+
+
 def let_go(folder: Path) -> None:
     """The folder is to be known by its name again, as one that is removed."""
     _HELD.pop(str(folder), None)
@@ -121,11 +130,61 @@ def let_go(folder: Path) -> None:
 
 def require_own(path: Path, fix: str) -> None:
     """Raises UsageError, with `fix`, for what another user could exchange, or has written, who is not trusted."""
-    about = path.stat()
+    _require_own(path, path.stat(), fix)
+
+
+def _require_own(path: Path, about: os.stat_result, fix: str) -> None:
     if not trusts(about.st_uid):
         raise UsageError(f"{path}: belongs to {user_named(about.st_uid)}, who may exchange what is there: {fix}")
-    if about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
-        raise UsageError(f"{path}: every user may exchange what is there: `chmod o-w` it")
+    if stat.S_ISLNK(about.st_mode) or about.st_mode & stat.S_ISVTX:
+        return  # a link has no rights; in a sticky folder everybody exchanges what they own alone
+    if about.st_mode & stat.S_IWOTH:
+        raise UsageError(f"{path}: every user may exchange what is there: `chmod o-w` it, or name another folder")
+    if about.st_mode & stat.S_IWGRP and about.st_gid not in _own_groups():
+        raise UsageError(f"{path}: its group may exchange what is there: `chmod g-w` it, or name another folder")
+
+
+def require_own_way(path: Path) -> None:
+    """Raises UsageError for the first folder or link on the way to `path`, itself included, that a user may exchange
+    who is not trusted: what is written there could be led elsewhere. What is not there yet ends the way."""
+    if not hasattr(os, "geteuid"):
+        return
+    for each in _way(path):
+        try:
+            about = each.lstat()
+        except OSError:
+            return  # who writes there is told why it cannot be
+        number = about.st_uid
+        _require_own(each, about, f"name another folder; {OWNERS}={number} in the environment trusts that user")
+
+
+def make_own(folder: Path) -> list[Path]:
+    """Make a folder, and those above it that are not there, which are returned. Raises UsageError as `require_own_way`,
+    before and after, because in a folder for all another user may be faster; OSError."""
+    require_own_way(folder)
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    require_own_way(folder)
+    return missing
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """What the kernel passes, the first first; of a link, itself and then what it leads to."""
+    names = [*reversed((Path.cwd() / path).parts)]
+    at, links = Path(names.pop()), 0
+    yield at
+    while names:
+        at = at / names.pop()
+        yield at
+        if at.is_symlink() and links < _MOST_LINKS:
+            links += 1
+            target = at.readlink()
+            names += reversed(target.parts)
+            at = at.parent
+
+
+def _own_groups() -> set[int]:
+    return {os.getegid(), *os.getgroups(), *(sudo_caller() or ())[1:]}
 
 
 def user_named(number: int) -> str:

@@ -3,13 +3,14 @@ spreadsheets on Windows write it (Unicode 15, section 23.8)."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO
+
+from mrc_testbed.testbed.folders import as_held, hold, let_go
 
 STANDARD_STREAM = Path("-")
 """Standard input where a file is read, standard output where JSON is written."""
@@ -27,20 +28,20 @@ class _OfOthers:
 
 
 @contextmanager
-def files_of_others(folder: Path) -> Iterator[None]:
-    """Meanwhile each file in this folder is read once, however often it is asked for, and none through a link: its
-    owner may swap it at any time."""
-    _OfOthers.folder, _OfOthers.known = folder, {}
+def files_of_others(folder: Path) -> Iterator[Path]:
+    """The folder, held. Meanwhile each file in it is read once, however often it is asked for: its owner may swap it at
+    any time. Raises OSError."""
+    _OfOthers.folder, _OfOthers.known = hold(folder), {}
     try:
-        yield
+        yield _OfOthers.folder
     finally:
         _OfOthers.folder = None
+        let_go(folder)
 
 
 def _read_once(path: Path) -> bytes:
     if path not in _OfOthers.known:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(file, "rb") as content:
+        with path.open("rb") as content:
             _OfOthers.known[path] = content.read(_MOST_BYTES)
     return _OfOthers.known[path]
 
@@ -50,6 +51,7 @@ def input_bytes(path: Path, most: int = _MOST_BYTES) -> bytes:
     ValueError."""
     if path == STANDARD_STREAM:
         return _all_of(sys.stdin.buffer)[:most]
+    path = as_held(path)
     if path.parent == _OfOthers.folder:
         return _read_once(path)[:most]
     with path.open("rb") as content:

@@ -12,6 +12,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
+from mrc_testbed.testbed.folders import make_own
+
 UNFINISHED = ".part"
 """The end of the names of files and folders whose writing was not finished."""
 
@@ -63,7 +65,7 @@ def room_beside(path: Path) -> Iterator[Path]:
 def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """A folder of these files and no others, in place of one that is there. Raises OSError, and then the old one is as
     it was."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_own(folder.parent)
     with room_beside(folder) as room:
         new, old = room / "new", room / "old"
         new.mkdir()

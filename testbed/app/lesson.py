@@ -29,7 +29,7 @@ from mrc_testbed.testbed.lessons.judging import judge_lesson, unmet
 from mrc_testbed.testbed.lessons.lesson import Answers
 from mrc_testbed.testbed.lessons.predictions import late_predictions, note_predictions
 from mrc_testbed.testbed.lessons.solution import own_answers, solution_answers
-from mrc_testbed.testbed.lessons.work import RUNS, Work, unanswered
+from mrc_testbed.testbed.lessons.work import Work, unanswered
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.results import point
@@ -100,7 +100,7 @@ def solved_answers(work: Work) -> Answers:
         run
         for world in work.lesson.worlds
         for cell in cells_of_work(work, met, [f"world={world}"], work.seed)
-        if (run := _believed(work.folder / RUNS, cell))
+        if (run := _believed(work.runs, cell))
     ]
     evidence, solution = Evidence(tuple(cells), plan, broken), solution_answers(work.lesson)
     found = own_answers(work.lesson, solution, evidence)
@@ -118,7 +118,7 @@ def _all_runs(
 ) -> list[CellRun]:
     """The run of each cell: the newest that is there, else a new one."""
     cells = cells_of_work(work, runs, [f"world={WorldKind.VIRTUAL}"] if _is_virtual(work, options) else [], work.seed)
-    out = work.folder / RUNS
+    out = work.runs
     there = [None if options.again else _believed(out, cell) for cell in cells]
     new = [cell for cell, run in zip(cells, there, strict=True) if run is None]
     if new and not options.patient and (lacking := list(unanswered(work, answers))):
@@ -151,7 +151,7 @@ def _believed(out: Path, cell: CellScenario) -> CellRun | None:
 
 
 def _run(work: Work, cell: CellScenario, answers: Answers, options: CheckOptions, console: PatientConsole) -> CellRun:
-    out = work.folder / RUNS
+    out = work.runs
     if options.audience is None and not options.quiet:
         console.print(" ".join(["run", cell.run, *cell.settings]), highlight=False)
     note_predictions(work, answers, time.time())

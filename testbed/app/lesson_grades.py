@@ -8,10 +8,12 @@ from pathlib import Path
 
 from mrc_testbed.testbed.app.lesson import UNREADABLE, CheckOptions, WrongWorld, check_work, reason_of
 from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
+from mrc_testbed.testbed.folders import make_own, require_own_way
 from mrc_testbed.testbed.inputs import files_of_others
 from mrc_testbed.testbed.lessons.grade import LessonMark
 from mrc_testbed.testbed.lessons.grades import GradedWork, as_csv, students_of
 from mrc_testbed.testbed.lessons.work import (
+    RUNS,
     UnknownLesson,
     Work,
     lesson_named,
@@ -47,8 +49,8 @@ def grade_all(
     rows = [_not_graded_yet(folder, names[folder]) for folder in folders]
     _write(out, rows)  # a table of an earlier call would tell of that one if this call is killed
     for index, folder in enumerate(folders):
-        with files_of_others(folder):
-            graded = _graded(folder, teachers, options, seed_by_name, console)
+        with files_of_others(folder) as held:
+            graded = _graded(held, teachers, options, seed_by_name, out, console)
         rows[index] = replace(graded, student=names[folder])
         tell(rows[index])
         _write(out, rows)
@@ -61,11 +63,16 @@ def _not_graded_yet(folder: Path, student: str) -> GradedWork:
 
 
 def _graded(
-    folder: Path, teachers: Mapping[str, Path], options: CheckOptions, seed_by_name: bool, console: PatientConsole
+    folder: Path,
+    teachers: Mapping[str, Path],
+    options: CheckOptions,
+    seed_by_name: bool,
+    out: Path,
+    console: PatientConsole,
 ) -> GradedWork:
     """What a student's files keep from being judged is a reason, not an end of the grading."""
     try:
-        work = with_seed_by_name(open_work(folder, teachers), seed_by_name)
+        work = _with_own_place(with_seed_by_name(open_work(folder, teachers), seed_by_name), out)
     except UNREADABLE as error:
         name = lesson_named(folder)
         return _not_judged(student_of(folder, name), name, 0, error)
@@ -75,6 +82,16 @@ def _graded(
         return GradedWork(work.student, lesson.name, lesson.points, check_work(work, options, console))
     except UNREADABLE as error:
         return _not_judged(work.student, lesson.name, lesson.points, error)
+
+
+def _with_own_place(work: Work, out: Path) -> Work:
+    """Runs go into the student's folder as long as nobody else could lead them elsewhere; else beside the table."""
+    own = Path(str(work.folder), RUNS)
+    try:
+        require_own_way(own)
+    except UsageError:
+        own = out / RUNS / f"{work.student}-{work.lesson.name}"
+    return replace(work, place=own)
 
 
 def _not_judged(student: str, lesson: str, of: int, error: Exception) -> GradedWork:
@@ -92,7 +109,7 @@ def _refuse_code(work: Work) -> None:
 
 def _write(out: Path, graded: Sequence[GradedWork]) -> None:
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_own(out)
         write_whole(out / CSV_FILE, as_csv(graded))
         write_json(out / JSON_FILE, {"grades": [one.as_dict() for one in graded]})
     except OSError as error:

@@ -19,7 +19,7 @@ from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.rundir.results import create_folder, point_latest
 from mrc_testbed.testbed.runner.phases import RunJob
 from mrc_testbed.testbed.runner.plugins import keep_plugins
-from mrc_testbed.testbed.runner.program_files import keep_programs, require_consent
+from mrc_testbed.testbed.runner.program_files import ProgramFiles
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import program_specs
 from mrc_testbed.testbed.runner.progress import ProgressGroup
@@ -47,13 +47,14 @@ def run_scenario(
     began = time.monotonic()
     place = place_of(scenario)
     place.require_reach(out)
-    require_consent(scenario, replays)
+    programs = ProgramFiles.read(scenario, replays)
+    programs.require_consent()
     require_needs(program_specs(scenario, out))
     folder = create_folder(out, scenario.name)
     _write_scenario(scenario, folder)
     keep_plugins(scenario, folder)
     copy_traces(scenario, folder)
-    keep_programs(scenario, folder, replays)
+    programs.keep(folder)
     with claimed(folder):  # not before: a folder without its scenario can never get a verdict
         _link(folder)
         job = RunJob(scenario, folder, place.world(), replays, audience)

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from mrc_testbed.testbed.app.batch import Repetitions, load_cases
 from mrc_testbed.testbed.bench.catalogue import BenchSize, BenchTest
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -92,7 +93,7 @@ def scenario_file(folder: Path, test: BenchTest) -> Path:
 
 def write_scenarios(request: BenchRequest, folder: Path) -> None:
     """One file for each test that has runs. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_own(folder)
     for test in runnable(request):
         scenario_file(folder, test).write_text(scenario_text(test, request), encoding="utf-8")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mrc_testbed.testbed.bench.document import BENCH_FILE, FORMAT, BenchDocument
 from mrc_testbed.testbed.bench.measuring import BenchRun, measure_run, not_measured, results_of
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
+from mrc_testbed.testbed.folders import require_own_way
 from mrc_testbed.testbed.report.facts import fabric_line
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.rundir.files import write_json
@@ -51,6 +53,9 @@ def open_bench(request: BenchRequest, out: Path) -> SweepFolder:
             raise UsageError(
                 f"--out {out}: has a benchmark of other tests, transports, size or world; name a new folder"
             )
+        require_own_way(out / RUNS)
+        if _wanted(there) != _wanted(_planned(request)):
+            raise UsageError(f"--out {out}: its cells are not those of the benchmark; name a new folder")
         return there
     strange = next(iter(_strange(out)), None)
     if strange:
@@ -63,6 +68,18 @@ def open_bench(request: BenchRequest, out: Path) -> SweepFolder:
     folder = plan_sweep(cases, out / RUNS, asked)
     give((out, out / SCENARIOS, *(out / SCENARIOS).iterdir()))
     return folder
+
+
+def _planned(request: BenchRequest) -> SweepFolder:
+    with tempfile.TemporaryDirectory(prefix="mrc-bench-") as folder:
+        write_scenarios(request, Path(folder))
+        cases = [case for test in runnable(request) for case in cases_of(test, Path(folder))]
+        return plan_sweep(cases, Path(folder, RUNS), _asked(request))
+
+
+def _wanted(folder: SweepFolder) -> list[SweepCell]:
+    """What is run, wherever its scenario file lies."""
+    return [replace(cell, file=Path(cell.file).name) for cell in folder.cells]
 
 
 def _strange(out: Path) -> Iterator[Path]:

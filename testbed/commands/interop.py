@@ -93,6 +93,7 @@ def _wanted(only: str, steps: tuple[ContractStep, ...]) -> tuple[ContractStep, .
 
 def _page(output: Path | None, entries: list[Listed]) -> Path:
     """Where the page goes; runs of each program are in a folder of its name beside it. Raises UsageError."""
+    from mrc_testbed.testbed.folders import make_own
     from mrc_testbed.testbed.rundir.results import new_folder
 
     if output is None:
@@ -103,7 +104,7 @@ def _page(output: Path | None, entries: list[Listed]) -> Path:
         if (output.parent / entry.name).exists():
             raise UsageError(f"-o {output}: {output.parent / entry.name} is there already; name another folder")
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        make_own(output.parent)
     except OSError as error:
         raise UsageError(f"-o {output}: cannot make its folder: {error.strerror}") from error
     return output

@@ -155,6 +155,7 @@ def run(
     watch.require()
     times, sweep = Repetitions(repeat, vary_seed, many), sweep_of(matrix, variants, against, cases_)
     cases = load_cases(scenarios, in_world(set_, virtual, scale), seed, times, sweep)
+    _require_portable(cases if cell else ())
     if jobs > 1:
         refuse_jobs(cases, watch.watched)
     _warn(cases)
@@ -217,6 +218,14 @@ def _tell(cases: Sequence[Case], out: Path, json_: Path | None) -> None:
         say(text)
     else:
         write_asked("--json", json_, f"{text}\n")
+
+
+def _require_portable(cases: Sequence[Case]) -> None:
+    """The folder of a sweep may have come from elsewhere, and is believed no programs."""
+    from mrc_testbed.testbed.sweep.plan import portable
+
+    for case in cases:
+        portable(case)
 
 
 def _write_cell(path: Path, done: Sequence[Case]) -> None:

@@ -141,6 +141,7 @@ def run(
     from mrc_testbed.testbed.sweep.folder import SweepFolder
 
     sweep = SweepFolder(folder)
+    sweep.require_own()
     limits = _limits(retry_inconclusive, fetch, cell_command)
     _carry_out(sweep, sweep.cells, _engine(on, certs, insecure, jobs, sweep), limits, quiet, owned=True)
 
@@ -164,6 +165,7 @@ def cell(
     from mrc_testbed.testbed.sweep.share import share_of
 
     sweep = SweepFolder(folder)
+    sweep.require_own()
     cells = share_of(sweep.cells, index, of)
     if not cells:  # as where an array has more tasks than the sweep has cells: nothing of it is open
         say(f"share {index} of {of} has no cells")

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.incidents.draw import Draft
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_json
 from mrc_testbed.testbed.rundir.ownership import give
@@ -109,7 +110,7 @@ def make_case(draft: Draft, out: Path) -> CaseFolder:
     """Write a drawn case below `out`. Raises UsageError if it is there already, or cannot be made."""
     case = CaseFolder(out.resolve() / draft.id)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_own(out)
         case.folder.mkdir()
         case.truth.mkdir(mode=_RUNNER_ALONE)
         os.chmod(case.truth, _RUNNER_ALONE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario.load.shipped import with_own_hint
 
@@ -16,7 +17,7 @@ def new_lesson(folder: Path) -> list[Path]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: is there already; name a new folder")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_own(folder)
         made = [_copied(path, folder / path.name) for path in sorted(_TEMPLATE.iterdir())]
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.lessons.lesson import Answers
-from mrc_testbed.testbed.lessons.work import RUNS, Work
+from mrc_testbed.testbed.lessons.work import Work
 from mrc_testbed.testbed.rundir.files import read_json, write_failed, write_json
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.rundir.results import began_s
@@ -25,9 +26,9 @@ def _predicted(work: Work, answers: Answers) -> dict[str, Any]:
 def note_predictions(work: Work, answers: Answers, now_s: float) -> None:
     """A run begins now. The first predictions stay: who predicts again after a run has seen one. Raises RunError where
     this machine does not let it be written, UsageError where another file is in the way."""
-    path = work.folder / RUNS / FILE
+    path = work.runs / FILE
     try:
-        path.parent.mkdir(exist_ok=True)
+        make_own(path.parent)
         known = read_json(path) or {}
         for name, given in _predicted(work, answers).items():
             if given is not None:
@@ -43,7 +44,7 @@ def note_predictions(work: Work, answers: Answers, now_s: float) -> None:
 def late_predictions(work: Work, answers: Answers, runs: Sequence[Path]) -> Iterable[str]:
     """A sentence for those that are not what was noted before these runs, or, where nothing was noted, that were
     written after the first of them began."""
-    known = read_json(work.folder / RUNS / FILE) or {}
+    known = read_json(work.runs / FILE) or {}
     begun = min((began_s(folder) for folder in runs), default=None)
     if begun is None:
         return

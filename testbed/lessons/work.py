@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.inputs import input_text
 from mrc_testbed.testbed.lessons.beside import Beside, beside
 from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
@@ -41,6 +42,13 @@ class Work:
     folder: Path
     lesson: Lesson
     seed_by_name: bool
+    place: Path | None = None
+    """Where its runs go, if not into the student's folder."""
+
+    @property
+    def runs(self) -> Path:
+        """The results folder."""
+        return self.place or self.folder / RUNS
 
     @property
     def student(self) -> str:
@@ -258,7 +266,7 @@ def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
         again = f"`mrc-testbed lesson restore {folder}`"
         raise UsageError(f"{folder / there[0]}: is there already; start elsewhere with {other}, or again with {again}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_own(folder)
         for source, name in lesson.handed_out():
             if name == TEXT_FILE:
                 write_whole(folder / name, lesson.told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.fabric.privileges import can_be_given_to
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.rundir.files import RecordError, read_json, write_failed
 from mrc_testbed.testbed.rundir.lock import NoLocks, is_locked, locked
 from mrc_testbed.testbed.state import sudo_caller
@@ -27,9 +29,12 @@ _OWN_PIDS = Path("/proc/self/ns/pid")
 
 
 def write_given(path: Path, content: str) -> None:
-    """Like write_whole, for a file that the caller owns; creates missing folders. Raises OSError."""
-    missing = [folder for folder in path.parents if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Like write_whole, for a file that the caller owns; creates missing folders, but none at the root, where a name
+    is mistyped. Raises OSError; UsageError where another user may exchange a folder on the way."""
+    top = Path(path.anchor, *path.parts[1:2])
+    if path.is_absolute() and not top.exists() and top != path:
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {top}", str(path))
+    missing = make_own(path.parent)
     write_whole(path, content)
     give((*missing, path))
 

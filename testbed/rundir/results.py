@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.errors import RunError, TestbedError, UsageError, lack_of
 from mrc_testbed.testbed.expect import did_you_mean
-from mrc_testbed.testbed.folders import hold
+from mrc_testbed.testbed.folders import hold, make_own
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
@@ -43,15 +43,19 @@ def new_folder(out: Path, name: str) -> Path:
 
     New parent folders belong to the user who called sudo.
     """
-    missing = missing_folders(out)
+    missing_folders(out)
+    try:
+        missing = make_own(out)
+    except FileExistsError:
+        raise UsageError(f"--out {out}: is not a folder") from None
+    except OSError as error:
+        raise _cannot_make(out, error) from error
     stamp = datetime.now(UTC).strftime(STAMP)
     for number in range(1, 1000):
         folder = out / (f"{stamp}-{name}" if number == 1 else f"{stamp}-{name}-{number}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         except FileExistsError:
-            if not out.is_dir():
-                raise UsageError(f"--out {out}: is not a folder") from None
             continue
         except OSError as error:
             raise _cannot_make(out, error) from error

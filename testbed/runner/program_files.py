@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,18 +23,65 @@ _RUNS = 0o111
 """Who may run a file. A copy can be run where the file could."""
 
 
-def require_consent(scenario: Scenario, replays: Path | None) -> None:
-    """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
-    have been run here before. Raises UsageError."""
-    asked = Consent.of_scenarios and replays is None
-    if asked or not _has_programs(scenario) or is_trusted(_digest(scenario, _contents(scenario, replays))):
-        return
-    read = "read its scenario.yaml and programs/" if replays else "read it"
-    why = f"its programs were never run on this machine; {read}: {TRUST}=1 in the environment runs them"
-    raise UsageError(f"{replays or scenario.file}: {why}")
+@dataclass(frozen=True, slots=True)
+class ProgramFiles:
+    """What programs of a scenario are, read once: what is judged is what is copied and run, although files may be
+    swapped meanwhile. `contents`: by name; `run`: the names of those that can be run."""
+
+    scenario: Scenario
+    replays: Path | None
+    contents: Mapping[str, bytes]
+    run: frozenset[str]
+
+    @staticmethod
+    def read(scenario: Scenario, replays: Path | None) -> ProgramFiles:
+        """From beside the scenario, or from the run that is repeated. Raises UsageError."""
+        if not has_programs(scenario):
+            return ProgramFiles(scenario, replays, {}, frozenset())
+        source = replays / PROGRAMS_FOLDER if replays else Path(scenario.file).parent
+        found = {name: _content(source / name, replays is None) for name in _names(scenario, source)}
+        run = frozenset(name for name, (_, mode) in found.items() if mode & _RUNS)
+        return ProgramFiles(scenario, replays, {name: content for name, (content, _) in found.items()}, run)
+
+    def require_consent(self) -> None:
+        """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
+        have been run here before. Raises UsageError."""
+        asked = Consent.of_scenarios and self.replays is None
+        if asked or not has_programs(self.scenario) or is_trusted(self._digest()):
+            return
+        read = "read its scenario.yaml and programs/" if self.replays else "read it"
+        why = f"its programs were never run on this machine; {read}: {TRUST}=1 in the environment runs them"
+        raise UsageError(f"{self.replays or self.scenario.file}: {why}")
+
+    def keep(self, folder: Path) -> None:
+        """Copy them into the run folder, and note them as run. Raises RunError."""
+        if not has_programs(self.scenario):
+            return
+        path = folder / PROGRAMS_FOLDER
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            for name, content in self.contents.items():
+                path = folder / PROGRAMS_FOLDER / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with open_new(path) as file:
+                    file.write(content)
+                    if name in self.run:
+                        os.chmod(file.fileno(), os.fstat(file.fileno()).st_mode | _RUNS)
+        except OSError as error:
+            raise RunError(f"cannot write {path}: {error.strerror}") from error
+        note_hashes([self._digest()])
+
+    def _digest(self) -> str:
+        """Of all that is executed: commands, variables and files."""
+        programs = self.scenario.job.programs
+        said = [[one.entry.command, one.entry.commands, one.entry.env, one.entry.files] for one in programs]
+        said += [[_controller(self.scenario)]] if _controller(self.scenario) else []
+        hashes = {name: sha256(content).hexdigest() for name, content in self.contents.items()}
+        return sha256(json.dumps([said, hashes], sort_keys=True).encode()).hexdigest()
 
 
-def _has_programs(scenario: Scenario) -> bool:
+def has_programs(scenario: Scenario) -> bool:
+    """It runs what is neither ours nor a plugin: programs on hosts, or a controller."""
     return bool(scenario.job.programs or _controller(scenario))
 
 
@@ -40,32 +90,9 @@ def _controller(scenario: Scenario) -> tuple[str, ...]:
     return (scenario.controller and scenario.controller.command) or ()
 
 
-def keep_programs(scenario: Scenario, folder: Path, replays: Path | None) -> None:
-    """Copy the files into the run folder: from beside the scenario, or from the run that is repeated. Raises
-    UsageError, RunError."""
-    if not _has_programs(scenario):
-        return
-    contents = _contents(scenario, replays)
-    try:
-        (folder / PROGRAMS_FOLDER).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"cannot write {folder / PROGRAMS_FOLDER}: {error.strerror}") from error
-    for name, content in contents.items():
-        path = folder / PROGRAMS_FOLDER / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open_new(path) as file:
-                file.write(content)
-            if (_source(scenario, replays) / name).stat().st_mode & _RUNS:
-                path.chmod(path.stat().st_mode | _RUNS)
-        except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror}") from error
-    note_hashes([_digest(scenario, contents)])
-
-
 def program_records(scenario: Scenario, folder: Path) -> dict[str, Any]:
     """For environment.json: the hashes of the copies; empty without programs."""
-    if not _has_programs(scenario):
+    if not has_programs(scenario):
         return {}
     names = _names(scenario, folder / PROGRAMS_FOLDER)
     hashes = {name: sha256((folder / PROGRAMS_FOLDER / name).read_bytes()).hexdigest() for name in names}
@@ -79,26 +106,12 @@ def _names(scenario: Scenario, source: Path) -> list[str]:
     return list(dict.fromkeys([*of_programs, *(word for word in words if (source / word).is_file())]))
 
 
-def _source(scenario: Scenario, replays: Path | None) -> Path:
-    return replays / PROGRAMS_FOLDER if replays else Path(scenario.file).parent
-
-
-def _contents(scenario: Scenario, replays: Path | None) -> dict[str, bytes]:
-    source = _source(scenario, replays)
-    return {name: _content(source / name) for name in _names(scenario, source)}
-
-
-def _content(path: Path) -> bytes:
+def _content(path: Path, is_own: bool) -> tuple[bytes, int]:
+    """What a file holds, and its mode. Beside a scenario of the caller's own it may be a link."""
     try:
-        with open_plain(path.resolve(), MOST_DOCUMENT_BYTES) as file:
-            return file.read(MOST_DOCUMENT_BYTES)
-    except (OSError, RecordError) as error:
+        with open_plain(path.resolve() if is_own else path, MOST_DOCUMENT_BYTES) as file:
+            return file.read(MOST_DOCUMENT_BYTES), os.fstat(file.fileno()).st_mode
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except RecordError as error:
         raise UsageError(f"cannot read {path}: {error}") from None
-
-
-def _digest(scenario: Scenario, contents: dict[str, bytes]) -> str:
-    """Of all that is executed: commands, variables and files."""
-    said = [[one.entry.command, one.entry.commands, one.entry.env, one.entry.files] for one in scenario.job.programs]
-    said += [[_controller(scenario)]] if _controller(scenario) else []
-    hashes = {name: sha256(content).hexdigest() for name, content in contents.items()}
-    return sha256(json.dumps([said, hashes], sort_keys=True).encode()).hexdigest()

@@ -93,7 +93,7 @@ def _run(spec: CellSpec, own: Scratch, stopped: Callable[[], bool], left: Callab
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=subprocess.STDOUT,
-            env={**os.environ, TRUST: "1"},  # its plugins are copies; who runs a sweep has asked for them
+            env={**os.environ, TRUST: "1"},  # its plugins are copies, which SweepFolder.require_own has judged
             pass_fds=[own.lock] if os.name == "posix" else [],  # it may outlive this process for its tear-down
             start_new_session=True,  # Ctrl-C is for the process that started the sweep, which tells all cells
         )

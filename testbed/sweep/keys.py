@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.rundir.ownership import give
 
 CA, PAIR = "ca.pem", "key.pem"
@@ -42,7 +43,7 @@ def make_keys(folder: Path, days: int) -> tuple[Path, Path]:
     without openssl, RunError."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: is there already; name a new folder, keys are not replaced")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_own(folder)
     folder.chmod(0o700)
     names = ("ca.key", "pair.key", "pair.csr", "pair.pem", "extensions.cnf")
     authority, key, request, signed, extensions = (folder / name for name in names)

@@ -12,9 +12,11 @@ from typing import Any
 
 from mrc_testbed.testbed.app.pack import expected_s
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.report.outcome import Case
 from mrc_testbed.testbed.rundir.ownership import give
 from mrc_testbed.testbed.runner.plugins import copy_plugins
+from mrc_testbed.testbed.runner.program_files import has_programs
 from mrc_testbed.testbed.runner.traces import copy_traces
 from mrc_testbed.testbed.scenario import SCENARIO_FILE, Scenario
 from mrc_testbed.testbed.scenario.model.offered_load import offered_load
@@ -34,9 +36,8 @@ def plan_sweep(cases: Sequence[Case], out: Path, asked: Mapping[str, Any]) -> Sw
         raise UsageError(f"--out {out}: {what}; name a new folder")
     seen: Counter[str] = Counter()
     try:
-        missing = [each for each in (out, *out.parents) if not each.exists()]
-        out.mkdir(parents=True, exist_ok=True)
-        cells = [_planned(case, out, seen) for case in map(_portable, cases)]
+        missing = make_own(out)
+        cells = [_planned(case, out, seen) for case in map(portable, cases)]
         made = datetime.now(UTC).isoformat(timespec="seconds")
         write_sweep(out, {"made": made, **code_version(), "asked": dict(asked)}, cells)
         give((*missing, *out.rglob("*")))
@@ -45,9 +46,9 @@ def plan_sweep(cases: Sequence[Case], out: Path, asked: Mapping[str, Any]) -> Sw
     return SweepFolder(out)
 
 
-def _portable(case: Case) -> Case:
+def portable(case: Case) -> Case:
     """Raises UsageError for programs, whose files and commands lie on this machine."""
-    if case.scenario.job.programs:
+    if has_programs(case.scenario):
         raise UsageError(
             f"{case.file}: has programs of this machine; `mrc-testbed run` has --repeat and matrix for them"
         )

@@ -133,7 +133,8 @@ def test_who_runs_without_root_may_attach_to_the_run_and_root_enters_nothing_of_
 
 
 @pytest.mark.nightly
-def test_nobody_else_may_attach_to_a_run_of_root(folder: Path) -> None:
+def test_nobody_else_may_attach_to_a_run_of_root(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRC_TRUST_OWNERS", str(NOBODY))  # or root would not write there
     run = Run(folder, steps=200)
     run.wait_until_step(1)
     attach, execute = ["attach", "--out", str(run.out), "-c", "h0 true"], ["exec", "--out", str(run.out), "h0", "true"]

@@ -23,7 +23,8 @@ import ctypes, os, sys, time
 libc, AT_FDCWD, RENAME_EXCHANGE = ctypes.CDLL(None, use_errno=True), -100, 2
 pairs = list(zip(sys.argv[1::2], sys.argv[2::2]))
 for path, target in pairs:
-    os.symlink(target, path + ".link")
+    if not os.path.lexists(path + ".link"):
+        os.symlink(target, path + ".link")
 print("ready", flush=True)
 while True:
     for path, _ in pairs:
@@ -56,6 +57,7 @@ def by_nobody(program: str, *arguments: object) -> Iterator[str]:
 
 @contextmanager
 def exchanging(*pairs: tuple[Path, Path]) -> Iterator[None]:
-    """Meanwhile they exchange each path, every millisecond, with a link to another one."""
+    """Meanwhile they exchange each path, every millisecond, with a link to another one, or with what is there under the
+    link's name, `NAME.link`."""
     with by_nobody(_EXCHANGES, *(path for pair in pairs for path in pair)):
         yield

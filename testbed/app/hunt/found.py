@@ -18,9 +18,9 @@ from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError
+from mrc_testbed.testbed.folders import make_own
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.ownership import give
-from mrc_testbed.testbed.rundir.results import missing_folders
 from mrc_testbed.testbed.scenario import load_scenario
 from mrc_testbed.testbed.scenario.model.single_faults import SingleFault
 from mrc_testbed.testbed.whole_files import write_whole
@@ -98,8 +98,7 @@ def write_scenario(subject: Subject, finding: Failure, smallest: Smallest, folde
     )
     head = "".join(f"# {line}\n" for line in lines)
     try:
-        missing = missing_folders(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        missing = make_own(folder)
         write_whole(path, f"{head}\n{subject.text(finding.seed, smallest.shrunk.items)}")
         give([*missing, path])
     except OSError as error:

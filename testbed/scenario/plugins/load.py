@@ -14,6 +14,7 @@ from mrc_testbed.hosts.load_limit import SlowLoad, load_limit
 from mrc_testbed.hosts.plugins import BUILT_IN as LOADED_BY_HOSTS
 from mrc_testbed.hosts.plugins import line_within
 from mrc_testbed.testbed.expect import did_you_mean
+from mrc_testbed.testbed.folders import HeldPath, as_held
 from mrc_testbed.testbed.scenario.model.offered import COPIES, Offered, Plugin, PluginMistake, PluginSource
 from mrc_testbed.testbed.scenario.plugins.kinds import KINDS
 from mrc_testbed.testbed.scenario.plugins.moved import hint_of, moved_import
@@ -47,7 +48,7 @@ def load_plugins(names: Any, scenario: str, recorded: bool = False) -> tuple[Off
         if not isinstance(name, str) or not name or name in names[:index]:
             continue
         try:
-            for source, is_copy in _sources(name, Path(scenario)):
+            for source, is_copy in _sources(name, as_held(Path(scenario))):
                 require_trust(source, recorded or is_copy)
                 found += _new(plugins_of(source), found)
         except PluginMistake as mistake:
@@ -115,7 +116,7 @@ def _sources(name: str, scenario: Path) -> Iterator[tuple[PluginSource, bool]]:
         near = did_you_mean(Path(name).name, [each.name for each in beside.parent.glob(f"*{SUFFIX}")])
         here = "" if beside.absolute() == Path(name).absolute() else f", and none in {Path.cwd()}"
         raise PluginMistake(f"there is no file {beside}{here}{near}")
-    yield _read(name, file.resolve()), file in copy
+    yield _read(name, file if isinstance(file, HeldPath) else file.resolve()), file in copy
 
 
 def _read(name: str, file: Path, module: str = "") -> PluginSource:

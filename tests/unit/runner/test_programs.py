@@ -11,7 +11,7 @@ import pytest
 from mrc_testbed.testbed.app.batch import load_cases
 from mrc_testbed.testbed.errors import MissingCapability, ScenarioError, UsageError
 from mrc_testbed.testbed.runner import program_needs
-from mrc_testbed.testbed.runner.program_files import keep_programs
+from mrc_testbed.testbed.runner.program_files import ProgramFiles
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
 from mrc_testbed.testbed.runner.programs import RunningPrograms
@@ -169,7 +169,7 @@ def test_a_copy_can_be_run_where_the_file_could(tmp_path: Path) -> None:
         (tmp_path / name).chmod(mode)
     text = HEAD + "workload: [{programs: {command: ./can, files: [can, cannot]}}]\n"
     (tmp_path / "one.yaml").write_text(text)
-    keep_programs(load_scenario(tmp_path / "one.yaml"), tmp_path / "run", None)
+    ProgramFiles.read(load_scenario(tmp_path / "one.yaml"), None).keep(tmp_path / "run")
     runs = {path.name: bool(path.stat().st_mode & 0o100) for path in (tmp_path / "run/programs").iterdir()}
     assert runs == {"can": True, "cannot": False}
 

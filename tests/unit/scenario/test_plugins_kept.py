@@ -361,9 +361,29 @@ def test_a_planned_sweep_counts_as_run_nowhere(tmp_path: Path, call: Call, monke
 
 
 def test_a_cell_of_a_sweep_is_run_with_its_plugins(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine where nobody has run them: who runs a sweep has asked for its code."""
+    """On a machine where somebody has read them: a folder may have come from elsewhere."""
     file, big = sent(tmp_path / "sent"), tmp_path / "big"
     monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
     assert call("sweep", "plan", str(file), "--out", str(big)).status == 0
     monkeypatch.delenv("MRC_TRUST_PLUGINS")
+    for left in tmp_path.rglob("was-run"):
+        left.unlink()
+    for words in (("sweep", "run", str(big)), ("sweep", "cell", str(big), "--index", "0", "--of", "1")):
+        ended = call(*words, "-q")
+        assert ended.status == 2
+        assert "strange.py: is code that was never run on this machine; read it: MRC_TRUST_PLUGINS=1" in ended.err
+    assert not was_run(tmp_path)
+    monkeypatch.setenv("MRC_TRUST_PLUGINS", "1")
     assert call("sweep", "run", str(big), "-q").status == 0
+
+
+def test_a_cell_of_a_sweep_has_no_programs(tmp_path: Path, call: Call) -> None:
+    """`sweep plan` writes none, so somebody else did."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: s\nworld: virtual\ncontroller: {command: [./mine], after: 50ms}\n"
+        "workload: [{train: {steps: 3, compute: 10ms, allreduce: 64KiB}}]\n"
+    )
+    ended = call("run", str(file), "--cell", str(tmp_path / "cell.json"), "--out", str(tmp_path / "out"))
+    assert ended.status == 2
+    assert "has programs of this machine" in ended.err
