@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+_STOPPING = tuple(each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"})
+"""Windows has no SIGHUP."""
 _LATER_S = 0.01
 """Until then the callback is left, as a rule."""
 
@@ -45,6 +47,22 @@ def send_swallowed_again() -> None:
         signal.setitimer(signal.ITIMER_REAL, _LATER_S)
 
     sys.unraisablehook = hook
+
+
+@contextmanager
+def stopping_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM and SIGHUP meanwhile end a command as Ctrl-C does: with its summary and reports, and status 130. A hangup
+    that `nohup` keeps away stays away."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in _STOPPING if not ignored_by_wish(number)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def ignored_by_wish(number: signal.Signals) -> bool:

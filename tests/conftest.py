@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--abuse-minutes", type=float, default=0, help="how long tests/abuse goes on; usual: a minute")
     group.addoption("--times", metavar="FILE", help="append the seconds of each test to this file")
     group.addoption("--at-most", metavar="SECONDS", type=float, help="leave out what took longer by tests/heavy.txt")
+    group.addoption("--abuse-moments", type=int, default=0, help="at which tests/abuse stops each command; usual: one")
     group.addoption("--abuse-seed", type=int, default=time.time_ns() % 10**6, help="of what is random in tests/abuse")
 
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from mrc_testbed.testbed.sweep.tied import end_with
+from mrc_testbed.testbed.launcher.tied import end_with
 
 CODES = {"pass": 0, "fail": 1, "inconclusive": 3, "interrupted": 130}
 WORKER = os.environ.get("STUB_WORKER", "here")

@@ -16,6 +16,7 @@ from typing import Any
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.launcher.tied import end_with_parent
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.rundir.results import point_latest
@@ -110,6 +111,7 @@ def _work(pipe: Connection, case: Case, out: Path, quiet: bool, width: int) -> N
     """A process of one run. Ctrl-C is for the command, which ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
+    end_with_parent()
     said = StringIO()
     found: RunOutcome | BaseException
     try:

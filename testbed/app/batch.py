@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import ExitCode, Problem, ScenarioError, UsageError, was_interrupted
-from mrc_testbed.testbed.interrupts import ignored_by_wish, unwrapped
+from mrc_testbed.testbed.interrupts import stopping_as_ctrl_c, unwrapped
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
 from mrc_testbed.testbed.scenario import Cell, load_cells
 from mrc_testbed.testbed.scenario.cells.axes import NO_SWEEP, Sweep
@@ -22,8 +20,6 @@ OnError = Callable[[Exception], ExitCode]
 """Shows an error to the user and returns its exit code."""
 MOST_RUNS = 100
 """Of one matrix, without `--many`: an hour, and easily asked for by mistake."""
-_STOPPING = tuple(each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"})
-"""Windows has no SIGHUP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +127,3 @@ def _attempt(case: Case, run: RunCase, on_error: OnError) -> RunOutcome:
         interrupted = was_interrupted(error)
         code, reason = (ExitCode.INTERRUPTED, "interrupted") if interrupted else (on_error(error), str(error))
     return RunOutcome(code, time.monotonic() - began, error=reason)
-
-
-@contextmanager
-def stopping_as_ctrl_c() -> Iterator[None]:
-    """Between runs, too, a CI system that ends the job gets the summary and the reports. A hangup that `nohup` keeps
-    away stays away."""
-
-    def stop(number: int, _frame: object) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    before = {number: signal.signal(number, stop) for number in _STOPPING if not ignored_by_wish(number)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

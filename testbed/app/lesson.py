@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
 from mrc_testbed.testbed.app.comparison import compare_folders
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.app.run_view import RunView
 from mrc_testbed.testbed.compare.table import show_comparison
 from mrc_testbed.testbed.errors import RunError, TestbedError, UsageError
+from mrc_testbed.testbed.interrupts import stopping_as_ctrl_c
 from mrc_testbed.testbed.isolated import python_command
 from mrc_testbed.testbed.lessons.advice import advice_for
 from mrc_testbed.testbed.lessons.evidence import RUN, CellRun, Evidence

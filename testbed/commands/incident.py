@@ -123,14 +123,15 @@ def serve(
 
 
 def score_set(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for the cases.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder for the cases.", show_default=False)],
     count: Annotated[int, typer.Option("--count", metavar="N", min=1, help="Seeds 1 to N.")] = 200,
     kind: _Kind = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Cases at once; default: the CPUs.")] = None,
 ) -> None:
     """Draw many cases, run them in virtual time, let the mapper answer, and score it by kind.
 
-    The same count gives the same scores.json, byte for byte. A case takes a few seconds and 6 MB.
+    The same count gives the same scores.json, byte for byte. Again after a break, or with a higher count, it goes on
+    with what is missing. A case takes a few seconds and 6 MB.
     """
     from mrc_testbed.testbed.app.incident_set import score_set as run_set
     from mrc_testbed.testbed.cpus import usable_cpus

@@ -195,7 +195,7 @@ def run(
 
 def _tie(descriptor: int | None) -> None:
     if descriptor is not None:
-        from mrc_testbed.testbed.sweep.tied import end_with
+        from mrc_testbed.testbed.launcher.tied import end_with
 
         end_with(descriptor)
 

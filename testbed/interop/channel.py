@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import subprocess
 import time
@@ -22,7 +20,8 @@ from mrc_testbed.testbed.interop.program import (
     Fields,
     Unsupported,
 )
-from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.launcher.said import NotAnObject, read_object
+from mrc_testbed.testbed.launcher.start import KeptProgram, launch
 from mrc_testbed.testbed.terminal import plain
 
 _TAIL_BYTES = 2000
@@ -30,30 +29,21 @@ _TAIL_BYTES = 2000
 
 def start_on_channel(
     command: Sequence[str], folder: Path, control: int, log: IO[bytes], network: int | None = None
-) -> subprocess.Popen[bytes]:
-    """Start it in `folder`, and in the network namespace at descriptor `network`. Its output goes to `log`."""
-    passed = [each for each in (control, network) if each is not None]
-    spec = json.dumps({"network": network, "control": control, "command": list(command)})
-    return subprocess.Popen(
-        python_command("mrc_testbed.hosts.launch_endpoint", spec),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        pass_fds=passed,
-        start_new_session=True,
-    )
+) -> KeptProgram:
+    """Start it in `folder`, and in the network namespace at descriptor `network`. Its output goes to `log`. Raises
+    ContractFailure."""
+    try:
+        return launch(command, (subprocess.DEVNULL, log, log), folder, network=network, control=control)
+    except OSError as error:
+        raise ContractFailure(f"cannot start {command[0]}: {error.strerror or error}") from error
 
 
 def read_fields(line: bytes) -> Fields:
     """A line as an object. Raises ContractFailure."""
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        raise ContractFailure(f"not JSON: {plain(line[:80].decode(errors='replace'))}") from None
-    if not isinstance(fields, dict):
-        raise ContractFailure(f"not a JSON object: {plain(line[:80].decode(errors='replace'))}")
-    return fields
+        return read_object(line)
+    except NotAnObject as error:
+        raise ContractFailure(f"{error.kind}: {plain(line[:80].decode(errors='replace'))}") from None
 
 
 def read_hello(fields: Fields) -> str:
@@ -97,7 +87,7 @@ def _life(command: Sequence[str], folder: Path, log: Path, answer_s: float, stop
     ours, theirs = socket.socketpair()
     with ours:
         with theirs, log.open("ab") as output:
-            process = start_on_channel(command, folder, theirs.fileno(), output)
+            program = start_on_channel(command, folder, theirs.fileno(), output)
         try:
             lines = _Lines(ours, answer_s)
             says = read_hello(read_fields(lines.next("its first line")))
@@ -106,15 +96,13 @@ def _life(command: Sequence[str], folder: Path, log: Path, answer_s: float, stop
             if stops and lines.answer("stop").get("ok") is not True:
                 return says, "refused `stop`"
             ours.shutdown(socket.SHUT_RDWR)
-            status = process.wait(timeout=answer_s)
+            status = program.wait(answer_s)
             after = "`stop`" if stops else "the end of its control channel"
             return says, f"exit status {status} after {after}, not 0" if status else ""
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             return says, f"still there {answer_s:g} s after {'`stop`' if stops else 'the end of its control channel'}"
         finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            program.end()
 
 
 class _Lines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from mrc_testbed.testbed.interop.entries import ListedImage, RowForm
 from mrc_testbed.testbed.interop.evidence import Role
+from mrc_testbed.testbed.launcher.start import told_by
 
 _ENGINES = ("docker", "podman")
 _ASK_S = 20
@@ -82,10 +82,9 @@ def _asked(program: str) -> str:
 def _refusal(command: Sequence[str], what: str) -> str:
     """What to say where the command fails, with its last line; empty where it succeeds."""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASK_S, check=False)
-    except subprocess.TimeoutExpired:
+        status, said = told_by(command, _ASK_S)
+    except TimeoutError:
         return f"{what}: no answer within {_ASK_S} s"
     except OSError as error:
         return f"{what}: {error.strerror or error}"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return "" if done.returncode == 0 else f"{what}: {said[-1]}" if said else what
+    return "" if status == 0 else f"{what}: {said}" if said else what

@@ -66,11 +66,14 @@ class ForeignDaemon(DaemonProcess):
     def _start(self, fabric: Fabric, control: int, log: IO[bytes]) -> Child:
         network = fabric.network(self.name)
         try:
-            process = start_on_channel(self._entry.command, self._entry.folder, control, log, network)
+            self._kept = start_on_channel(self._entry.command, self._entry.folder, control, log, network)
+        except ContractFailure as failure:
+            self._report.broken = str(failure)
+            raise RunError(f"{self.name}: {failure}") from None
         finally:
             os.close(network)
-        process.returncode = 0  # it is waited for by its number, as all daemons are
-        return Child(process.pid)
+        self._kept.process.returncode = 0  # it is waited for by its number, as all daemons are
+        return Child(self._kept.process.pid)
 
     def request(self, command: str, **fields: Any) -> int:
         """As of any daemon."""

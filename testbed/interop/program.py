@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.launcher.said import NotAnObject, read_object
+from mrc_testbed.testbed.launcher.start import launch
 from mrc_testbed.testbed.terminal import plain
 
 VERSION = 1
@@ -26,8 +27,8 @@ ANSWER_S = 5.0
 """Longest wait for one answer, and for the end after `stop`."""
 MOST_WAIT_S = 120.0
 """Longest wait for all answers of one program together."""
-_END_S = 20
-"""Longest wait for what ends a container."""
+_LAST_S = 1.0
+"""From its last word to its end, where it ends by itself."""
 _CHUNK_BYTES = 1 << 16
 _TAIL_BYTES = 2000
 """What is kept of standard error."""
@@ -47,7 +48,7 @@ class Unsupported(Exception):
 
 class ContractProgram:
     """A program from its hello to its end. `log`: where its requests and answers are written, long ones cut.
-    `ended_by`: a command that ends what killing its group leaves behind; empty for none."""
+    `ended_by`: a command that ends what no kernel ends with it, such as a container; empty for none."""
 
     def __init__(
         self,
@@ -63,24 +64,17 @@ class ContractProgram:
         self.broken: ContractFailure | Unsupported | None = None
         """What ended it first."""
         self._answer_s = answer_s
-        self._ended_by = ended_by
         self._number = 0
         self._unread = b""
         self._said_all = False
         self._errors = b""
         self._log = log.open("w", encoding="utf-8")
         try:
-            self._process = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            self._kept = launch(command, (subprocess.PIPE,) * 3, folder, then=ended_by)
         except OSError as error:
             self._log.close()
             raise ContractFailure(f"cannot start {command[0]}: {error.strerror or error}") from error
+        self._process = self._kept.process
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
@@ -157,14 +151,7 @@ class ContractProgram:
         if self._closed:
             return
         self._closed = True
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        if self._ended_by:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(
-                    self._ended_by, stdin=subprocess.DEVNULL, capture_output=True, timeout=_END_S, check=False
-                )
+        self._kept.end()
         self._selector.close()
         for stream in (self._input, self._output, self._process.stderr):
             with suppress(OSError):
@@ -232,16 +219,16 @@ class ContractProgram:
 
     def _fields(self, line: bytes) -> Fields:
         try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError):
-            raise self._failure(f"not JSON: {plain(line[:80].decode(errors='replace'))}") from None
-        if not isinstance(fields, dict):
-            raise self._failure(f"not a JSON object: {plain(line[:80].decode(errors='replace'))}")
-        return fields
+            return read_object(line)
+        except NotAnObject as error:
+            raise self._failure(f"{error.kind}: {plain(line[:80].decode(errors='replace'))}") from None
 
     def _failure(self, text: str) -> ContractFailure:
         """With how it ended, and the end of what it wrote to standard error."""
         self._turn(0.05)
+        if self._said_all:
+            with suppress(TimeoutError):
+                self._kept.wait(_LAST_S)
         status = self._process.poll()
         ended = "" if status is None else f"; exit status {status}" if status >= 0 else f"; killed by signal {-status}"
         tail = " ".join(plain(self._errors.decode(errors="replace")).split())[-300:]

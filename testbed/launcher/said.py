@@ -12,7 +12,11 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 class NotAnObject(ValueError):
-    """A line that is something else; the text says what."""
+    """A line that is something else; the text says what, and where; `kind` what alone."""
+
+    def __init__(self, kind: str, where: str = "") -> None:
+        super().__init__(f"{kind}: {where}" if where else kind)
+        self.kind = kind
 
 
 def read_object(line: bytes | str) -> dict[str, Any]:
@@ -23,7 +27,7 @@ def read_object(line: bytes | str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise NotAnObject(f"not JSON: {error}") from None
+        raise NotAnObject("not JSON", str(error)) from None
     if not isinstance(found, dict):
         raise NotAnObject("not a JSON object")
     return found

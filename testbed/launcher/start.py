@@ -13,13 +13,17 @@ import json
 import os
 import socket
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import IO
 
+from mrc_testbed.hosts.keeper import NAMESPACE
 from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.terminal import say
 
 PASSED = "MRC_PASS_ENV"
 """Names more variables for programs, with commas between: the user's own word."""
@@ -30,6 +34,7 @@ PLAIN = (
     *("OMP_*", "MKL_*", "OPENBLAS_*", "CUDA_*", "NVIDIA_*", "NCCL_*", "GLOO_*", "TORCH_*", "MALLOC_*", "UCX_*"),
 )
 """Variables of the caller that programs get, by pattern."""
+_WHERE = "docs/trust.md, programs of others"
 _END_S = 10.0
 """A keeper that has not ended what it keeps by then is killed, and the kernel does it."""
 
@@ -103,11 +108,42 @@ def launch(
     started = KeptProgram(process, tie, "")
     try:
         started.kept_by = _answer(tie, command[0])
+        if not then:
+            _tell(started.kept_by)
     except BaseException:
         started.end()
         _close(process)
         raise
     return started
+
+
+def launch_in_the_run(
+    command: Sequence[str], streams: Sequence[Stream], passed: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """Start a program of ours that becomes one of others on a host, whose variables its request names. The PID
+    namespace of the run on the kernel, whose first process this is, keeps it. `passed`: descriptors that it gets."""
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, env=environment(), pass_fds=passed)
+
+
+def told_by(command: Sequence[str], most_s: float) -> tuple[int, str]:
+    """The exit status of a program that is asked something, and the last line of its errors. Raises OSError where it
+    cannot be started, TimeoutError after `most_s`."""
+    with tempfile.TemporaryFile() as errors:
+        program = launch(command, (subprocess.DEVNULL, subprocess.DEVNULL, errors))
+        try:
+            status = program.wait(most_s)
+        finally:
+            program.end()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()
+    return status, said[-1] if said else ""
+
+
+@cache
+def _tell(kept_by: str) -> None:
+    if kept_by != NAMESPACE:
+        say(f"note: programs of others are kept by a {kept_by} here, and not by a {NAMESPACE}: {_WHERE}", err=True)
 
 
 def _answer(tie: socket.socket, name: str) -> str:

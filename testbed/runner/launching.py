@@ -6,12 +6,12 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from mrc_testbed.hosts.light import lighten_session
 from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.launcher.start import launch_in_the_run
 from mrc_testbed.testbed.runner.loop import Loop
 from mrc_testbed.testbed.runner.program_spec import HostPlace
 
@@ -83,13 +83,10 @@ class Launched:
                 mounts = os.open(f"/proc/{beside}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
                 ours.callback(os.close, mounts)
             told = {**place.request(command), "network": network, "go": go, "mounts": mounts}
-            stdin, stdout, stderr = streams
-            self.process = subprocess.Popen(
+            self.process = launch_in_the_run(
                 python_command("mrc_testbed.hosts.launch", json.dumps(told)),
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                pass_fds=[each for each in (network, go, mounts) if each is not None],
+                streams,
+                [each for each in (network, go, mounts) if each is not None],
             )
         self._family: int | None = None
         self._light = {self.process.pid}

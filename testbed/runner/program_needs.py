@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from mrc_testbed.testbed.errors import MissingCapability, UsageError
+from mrc_testbed.testbed.launcher.start import told_by
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
 
 TUN = Path("/dev/net/tun")
@@ -58,10 +58,11 @@ def _modules(specs: Iterable[ProgramSpec]) -> Iterable[tuple[str, str, str]]:
 def _require_module(python: str, module: str, job: str) -> None:
     # Isolated: nothing of the current folder is imported, and a module is looked for, not run.
     try:
-        ended = subprocess.run([python, "-I", "-c", _LOOK, module], capture_output=True, timeout=_LOOK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"{job}: cannot ask {python} for {module}: {error}") from None
-    if ended.returncode:
+        status, _ = told_by([python, "-I", "-c", _LOOK, module], _LOOK_S)
+    except (OSError, TimeoutError) as error:
+        why = str(error) or f"no answer within {_LOOK_S} s"
+        raise UsageError(f"{job}: cannot ask {python} for {module}: {why}") from None
+    if status:
         fix = f"pip install 'mrc-testbed[{module}]'" if module in _EXTRAS else f"{python} -m pip install {module}"
         raise MissingCapability(f"{job}: {python} has no module {module}", f"{fix}, or another Python in `command`")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mrc_testbed.hosts.scratch import HOME, PRIVATE, SOCKET, TMP, WORK
 from mrc_testbed.testbed.isolated import PLACE, isolated_python
+from mrc_testbed.testbed.launcher.start import environment
 from mrc_testbed.testbed.runner.nics import nic_of, verbs_environment
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.programs import MEMORY_BYTES, Programs
@@ -27,8 +28,6 @@ MASTER_PORT = "29500"
 """As torchrun's."""
 SOCKET_VARIABLE = "MRC_EXEC"
 """Names the socket by which a program starts another one on any host (exec_server.py)."""
-_OUR_OWN = ("PYTHONSAFEPATH", "PYTHONPATH", "PYTHONHOME")
-"""Variables of this process that are not for programs of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,6 @@ def places_of(scenario: Scenario, files: Path) -> dict[str, HostPlace]:
 
 
 def _environment(host: str, more: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _OUR_OWN}
     ours = {
         "PATH": f"{Path(isolated_python()[0]).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(HOME),
@@ -110,7 +108,7 @@ def _environment(host: str, more: Mapping[str, str]) -> dict[str, str]:
         SOCKET_VARIABLE: str(SOCKET),
         "MRC_HOST": host,
     }
-    return {**kept, **ours, **more}
+    return {**environment(), **ours, **more}
 
 
 def _of_job(host: str, job: NamedPrograms, shape: Shape) -> dict[str, str]:

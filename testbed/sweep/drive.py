@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
 from mrc_testbed.testbed.errors import ExitCode
+from mrc_testbed.testbed.interrupts import stopping_as_ctrl_c
 from mrc_testbed.testbed.sweep.cell import CellSpec
 from mrc_testbed.testbed.sweep.engine import CellJob, Ended, Engine
 from mrc_testbed.testbed.sweep.folder import CellTry, SweepCell, SweepFolder

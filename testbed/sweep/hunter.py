@@ -24,8 +24,8 @@ from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
 from mrc_testbed.testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt, trouble
 from mrc_testbed.testbed.app.hunt.workers import LONGEST_S
 from mrc_testbed.testbed.isolated import python_command
+from mrc_testbed.testbed.launcher.tied import end_with
 from mrc_testbed.testbed.rundir.scratch import HUNT, scratch
-from mrc_testbed.testbed.sweep.tied import end_with
 
 _LENGTH = struct.Struct("<Q")
 _IDLE_S = 60.0

@@ -33,6 +33,20 @@ def rounds(request: pytest.FixtureRequest) -> Rounds:
     return each
 
 
+@pytest.fixture
+def moments(request: pytest.FixtureRequest) -> Rounds:
+    """As `rounds`; `--abuse-moments` says how many."""
+    seed, most = request.config.getoption("--abuse-seed"), request.config.getoption("--abuse-moments")
+    name = request.node.name
+
+    def each(usual: int) -> Iterator[Random]:
+        for number in range(most or usual):
+            print(f"moment {number} of --abuse-seed {seed}")  # noqa: T201 - shown of a test that fails
+            yield Random(f"{seed}/{name}/{number}")
+
+    return each
+
+
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run in virtual time, with captures."""

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from mrc_testbed.testbed.checks.record import load_record
+from mrc_testbed.testbed.launcher.start import PASSED
 from mrc_testbed.testbed.rundir.results import run_folders
 from tests.retry import Inconclusive
 
@@ -54,7 +55,7 @@ class Run:
         command = [*(wrapper or []), *COMMAND, "run", str(self.scenario), "--out", str(self.out), *options]
         self.process = subprocess.Popen(
             command,
-            env={**os.environ, MARK: self.mark},
+            env={**os.environ, MARK: self.mark, PASSED: MARK},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

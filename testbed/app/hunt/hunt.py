@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrc_testbed.testbed.app.batch import stopping_as_ctrl_c
 from mrc_testbed.testbed.app.hunt.found import (
     Smallest,
     confirm,
@@ -22,6 +21,7 @@ from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
 from mrc_testbed.testbed.app.hunt.trial import Candidate
 from mrc_testbed.testbed.app.hunt.workers import HuntWorkers, Workers
 from mrc_testbed.testbed.errors import ExitCode, UsageError
+from mrc_testbed.testbed.interrupts import stopping_as_ctrl_c
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.results import missing_folders
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from mrc_testbed.testbed.app.hunt.subject import HuntRequest, Subject
 from mrc_testbed.testbed.app.hunt.trial import STUCK, Candidate, Outcome, attempt
+from mrc_testbed.testbed.launcher.tied import end_with_parent
 from mrc_testbed.testbed.rundir.scratch import HUNT, scratch
 
 LONGEST_S = 600.0
@@ -160,6 +161,7 @@ class Workers:
 def _work(pipe: Connection, request: HuntRequest, scratch: Path) -> None:
     """A worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # not inherited on every system
+    end_with_parent()
     subject = Subject(request)
     with contextlib.suppress(EOFError, OSError):
         while True:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from mrc_testbed.testbed.app import incident_set
 from mrc_testbed.testbed.app.incident_scores import scores_of
-from mrc_testbed.testbed.app.incident_set import MAPPER, SCORES_FILE, SetScore, score_set
+from mrc_testbed.testbed.app.incident_set import LOCK_FILE, MAPPER, SCORES_FILE, SetScore, score_set
+from mrc_testbed.testbed.app.incidents import observe
 from mrc_testbed.testbed.cli import app
 from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.incidents.case import case_at
 from mrc_testbed.testbed.incidents.tables import group_lines
 from mrc_testbed.testbed.incidents.totals import IncidentHarm, by_harm, by_kind
+from mrc_testbed.testbed.rundir.lock import locked
 
 SEEDS = (1, 5)
 """An entry that is missing, and a busy network in which nothing is broken."""
@@ -56,13 +60,31 @@ def test_its_cases_can_be_scored_again(first: tuple[Path, list[SetScore]]) -> No
     assert [one.document() for one in scores_of(cases)] == [one.score.document() for one in first[1]]
 
 
-@pytest.mark.nightly
-def test_a_folder_with_something_in_it_is_refused(first: tuple[Path, list[SetScore]], tmp_path: Path) -> None:
+def test_a_set_goes_on_where_it_was_broken_off(
+    first: tuple[Path, list[SetScore]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is whole is not run again, what is half is; more seeds may come."""
+    folder = tmp_path / "set"
+    shutil.copytree(first[0], folder)
+    half = folder / first[1][1].score.case
+    shutil.rmtree(half / "answers")
+    (folder / SCORES_FILE).unlink()
+    ran: list[str] = []
+    monkeypatch.setattr(incident_set, "observe", lambda case: (ran.append(case.id), observe(case))[1])
+    score_set(folder, SEEDS, 1, lambda one: None)
+    assert ran == [half.name]
+    assert (folder / SCORES_FILE).read_bytes() == (first[0] / SCORES_FILE).read_bytes()
+    assert not (folder / LOCK_FILE).exists()
+
+
+def test_a_folder_with_something_else_is_refused(first: tuple[Path, list[SetScore]], tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
     with pytest.raises(UsageError, match="is there already; name another folder"):
+        score_set(tmp_path, SEEDS, 1, lambda one: None)
+    with pytest.raises(UsageError, match="has a set of kind None, not 'calm'; name another folder"):
+        score_set(first[0], SEEDS, 1, lambda one: None, "calm")
+    with locked(first[0] / LOCK_FILE), pytest.raises(UsageError, match="another `incident set` is at work there"):
         score_set(first[0], SEEDS, 1, lambda one: None)
-    done = CliRunner().invoke(app, ["incident", "set", str(first[0]), "--count", "1"])
-    assert done.exit_code != 0
-    assert isinstance(done.exception, UsageError)
 
 
 @pytest.mark.nightly

@@ -15,6 +15,7 @@ import pytest
 from mrc_testbed.hosts.keeper import NAMESPACE, SUBREAPER
 from mrc_testbed.testbed.launcher.start import PASSED, environment, launch
 from tests.hangs import HANGS_S
+from tests.left import alive, assert_gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups alone")
 QUIET = (subprocess.DEVNULL, subprocess.DEVNULL, None)
@@ -52,25 +53,6 @@ MACHINES = pytest.mark.parametrize(
 )
 
 
-def alive(mark: str) -> list[int]:
-    """Processes whose command names it, those of keepers included."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
-def assert_gone(mark: str) -> None:
-    until_s = time.monotonic() + 20
-    while left := alive(mark):
-        assert time.monotonic() < until_s, left
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def mark() -> str:
     return f"86{uuid4().int % 10**9}"
@@ -79,7 +61,7 @@ def mark() -> str:
 def begun(machine: list[str], mark: str, then: str) -> tuple[subprocess.Popen[str], str, int]:
     """A caller whose program is up: how it is kept, and by which process."""
     command = [*machine, sys.executable, "-c", CALLER, SCATTERED.format(mark=mark), then]
-    caller = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd="/")
+    caller = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
     assert caller.stdout
     kept_by, _, keeper = caller.stdout.readline().rpartition(" ")
     return caller, kept_by, int(keeper)
@@ -92,6 +74,8 @@ def test_all_that_a_program_has_started_ends_with_it(machine: list[str], kept_by
         assert kept in kept_by
         assert caller.stdout
         assert caller.stdout.readline() == "ended\n"
+        assert caller.stderr
+        assert kept == NAMESPACE or f"kept by a {kept} here" in caller.stderr.readline()
         assert [pid for pid in alive(mark) if pid != caller.pid] == []
         caller.kill()
 

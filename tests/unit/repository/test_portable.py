@@ -24,7 +24,6 @@ OF_THE_KERNEL = {
     "mrc_testbed.hosts.forker",
     "mrc_testbed.hosts.gateway.tun",
     "mrc_testbed.hosts.launch",
-    "mrc_testbed.hosts.launch_endpoint",
     *(f"mrc_testbed.testbed.app.{name}" for name in ("attach", "execute", "shell", "standby")),
     *(
         f"mrc_testbed.testbed.fabric.{name}"

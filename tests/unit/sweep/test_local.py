@@ -129,7 +129,7 @@ def test_nobody_waits_for_a_run_that_does_not_end_after_a_second_ctrl_c(tmp_path
 
 TIED = """\
 import os, signal, sys, time
-from mrc_testbed.testbed.sweep.tied import end_with
+from mrc_testbed.testbed.launcher.tied import end_with
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
 end_with(0)
 print("ready", flush=True)

@@ -104,6 +104,11 @@ def test_ctrl_c_in_a_callback_of_the_import_ends_the_command(tmp_path: Path) -> 
     assert "Traceback" not in ended.stderr
 
 
+def test_sigterm_while_the_program_loads_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
+    ended = python(WHILE_IT_LOADS.replace("SIGINT", "SIGTERM"), "worlds")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 def test_an_interrupt_that_a_library_wraps_is_one_again() -> None:
     """Seen in a sweep's run: `internal error: PydanticSerializationError: ... KeyboardInterrupt: SIGTERM`."""
 
