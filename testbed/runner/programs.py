@@ -76,7 +76,9 @@ class RunningPrograms:
         for one in self._running:
             one.launched.go()
             self._loop.watch(one.output_end, lambda one=one: self._read(one))  # type: ignore[misc, arg-type]
+            one.rests = False
             self._loop.watch(one.launched.end, lambda one=one: self._ended(one))  # type: ignore[misc, arg-type]
+            one.watched = True
             timeout_ns = one.spec.entry.timeout_ns
             late = f"was killed: it was not done within its timeout of {timeout_ns / 1e9:g} s"
             self._loop.at(self._start_ns + timeout_ns, lambda one=one, late=late: self._kill(one, late))  # type: ignore[misc]
@@ -185,7 +187,8 @@ class RunningPrograms:
 
     def _ended(self, one: _Running) -> None:
         """The process has ended. Others that it started may print on: they are read until the run ends."""
-        self._loop.forget(one.launched.end)  # type: ignore[arg-type]
+        if one.watched:
+            self._loop.forget(one.launched.end)  # type: ignore[arg-type]
         status, cpu_ns = one.launched.reap()
         if not one.silent:
             self._take_what_is_there(one)
@@ -239,7 +242,8 @@ class RunningPrograms:
 
 
 class _Running:
-    """One process. `killed`: why the run ended it; `stopped`: for no failure of its own."""
+    """One process. `killed`: why the run ended it; `stopped`: for no failure of its own; `watched`: the loop looks for
+    its end; `rests`: it does not look at its output."""
 
     def __init__(self, spec: ProgramSpec, fabric: NetworkOf, output: Output) -> None:
         self.spec = spec
@@ -251,7 +255,8 @@ class _Running:
         self.last_ns = 0
         self.killed = ""
         self.held_ns = 0
-        self.ended = self.rests = self.silent = self.stopped = False
+        self.ended = self.silent = self.stopped = self.watched = False
+        self.rests = True
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         try:
