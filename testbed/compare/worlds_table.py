@@ -24,8 +24,9 @@ def show_agreement(one: Agreement, console: Console) -> None:
     if one.rows:
         console.print(_table(one))
     if one.zero:
-        console.print(f"0 in both worlds: {', '.join(one.zero)}", soft_wrap=True)
-    console.print(f"{one.name}: {said(one)}\n", style=_STYLES[one.reads])
+        console.print(Text(f"0 in both worlds: {', '.join(one.zero)}"), soft_wrap=True)
+    # A name such as `far-apart [rtt=20ms]` is no markup.
+    console.print(Text(f"{one.name}: {said(one)}\n", style=_STYLES[one.reads]))
 
 
 def totals(agreements: Sequence[Agreement]) -> str:
