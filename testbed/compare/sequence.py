@@ -84,8 +84,9 @@ def _chapter_diff(first: Chapter | None, second: Chapter | None, bound_ns: int) 
     a, b = (chapter.events if chapter else () for chapter in (first, second))
     whats = [[one.what for one in events] for events in (a, b)]
     only_first, only_second = _without(whats[0], whats[1]), _without(whats[1], whats[0])
-    moved = _moved(_without(whats[0], only_first), _without(whats[1], only_second))
     pairs = list(_pairs(a, b))
+    met = {id(other) for _, other in pairs}
+    moved = _moved([one.what for one, _ in pairs], [one.what for one in b if id(one) in met])
     really = set(moved) & _crossed(pairs, bound_ns)
     apart = tuple(
         Apart(one.what, one.t_ns, other.t_ns, one.after_heal) for one, other in pairs if _differ(one, other, bound_ns)
