@@ -33,7 +33,7 @@ class CrossCell:
     """What is shown, and whether it is better than the first variant's in the same case."""
 
     text: str
-    wins: bool = False
+    wins: bool
 
     @property
     def marked(self) -> str:

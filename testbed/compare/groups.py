@@ -101,9 +101,9 @@ def _goes_with_its_choice(key: str, runs: Sequence[ComparedRun]) -> bool:
 def _values(places: Sequence[tuple[str, ...]], number: int) -> tuple[str, ...]:
     """Numbers by value, others in order of appearance."""
     found = list(dict.fromkeys(place[number] for place in places))
-    sizes = {value: re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", value) for value in found}
-    if all(sizes.values()) and len({match[2] for match in sizes.values() if match}) == 1:
-        found.sort(key=lambda value: float(match[1]) if (match := sizes[value]) else 0)
+    matches = {value: match for value in found if (match := re.fullmatch(r"(\d+(?:\.\d+)?)(\D*)", value))}
+    if len(matches) == len(found) and len({match[2] for match in matches.values()}) == 1:
+        found.sort(key=lambda value: float(matches[value][1]))
     return tuple(found)
 
 
@@ -116,7 +116,7 @@ def _labels(
     parts: Sequence[tuple[ComparedRun, ...]], places: Sequence[tuple[str, ...]], shorts: Sequence[str]
 ) -> list[str]:
     names = [part[0].scenario for part in parts]
-    if len(parts) > 1 and places[0]:
+    if len(parts) > 1 and () not in places:
         named = ([*zip(shorts, place, strict=True)] for place in places)
         return [", ".join(value if short in NAMED else f"{short}={value}" for short, value in one) for one in named]
     seen: list[str] = []

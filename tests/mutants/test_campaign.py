@@ -91,6 +91,7 @@ def test_what_is_known_is_not_tried_again(first: tuple[list[Result], str, Path])
         ("a(1)", ["a(1) -> pass", "a(1) -> a(2)"]),
         ("x = [a for a in b if a]", ["[a for a in b if a] -> [a for a in b if not a]"]),
         ("x = f'{a:>{3}} {1}'", ["f'{a:>{3}} {1}' -> f'{a:>{3}} {2}'"]),
+        ("x: int = field(default=3, repr=False)", ["field(default=3, repr=False) -> field(default=4, repr=False)"]),
         ("x = 1, 1", ["(1, 1) -> (2, 1)", "(1, 1) -> (1, 2)"]),
     ],
 )

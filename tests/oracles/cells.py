@@ -50,7 +50,7 @@ KEYS = {
     "endpoint.ev_active": ["16", "4", "128"],
     "endpoint.mpr": ["64", "8 at most", "-"],
     "workload.0.train.compute": ["100ms", "1s", "300ms"],
-    "workload.qps": ["4", "1", "2"],
+    "workload.0.train.qps": ["4", "1", "2"],
 }
 STATUSES = ("pass", "pass", "pass", "fail", "measured", "died")
 CAUSE = "timers late (p99): observed 90 ms, expected <= 20 ms"

@@ -80,7 +80,7 @@ def _drawn(dice: random.Random, variant: str, case: str) -> RunFolder:
     _count(dice, run)
     for _ in range(dice.choice([0, 1, 2, 3])):
         begin = dice.choice([dice.uniform(0.1, 3), dice.uniform(3.4, 4.6), dice.uniform(4.9, 6)])
-        end = begin + dice.choice([0.05, 0.12, 0.9, 1.3])
+        end = begin + dice.choice([0.05, 0.12, 0.9009, 1.3])
         number = dice.randrange(4)
         ends = {"host": HOSTS[number], "qp": "a", "peer": HOSTS[(number + 1) % 4]}
         times = {"t_ns": at(end), "begin_ns": at(begin), "end_ns": at(end)}
@@ -275,7 +275,14 @@ def test_waits_are_what_the_raw_files_say(seed: int) -> None:
                 tuple(folder.name for folder in folders),
             )
             healed = variant != "mrc" or (what == "stall" and any(one.waited_in_some(0.9) for one in cut[variant]))
-            assert ("how long faults last" in told.in_seconds) is healed
+            waiting = [one for one in cut[variant] if list(one.recoveries() if what == "recovery" else one.waits())]
+            lasted = [one.lasted for run in waiting for one in run.outages]
+            ends = list(dict.fromkeys(words(ns) for ns in (min(lasted), max(lasted))))
+            said = f"how long faults last, {' to '.join(ends)} here" if healed else ""
+            assert told.in_seconds.endswith(said)
+            assert bool(told.in_seconds) is healed
+    names = {one.name for one in waits_of(runs)}
+    assert names <= {f"{SAID[variant][0]} ({variant}, {case})" for variant, case in felt}
 
 
 def test_what_is_drawn_has_all_that_the_docs_speak_of() -> None:
