@@ -23,7 +23,10 @@ MOST_S = 10.0
 """CPU time of the tests that a mutant meets, at most, oracles and others each."""
 LIMIT_S = 60.0
 """CPU time after which a mutant is taken for endless."""
-OPTIONS = ("-q", "-s", "-x", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants", "-m", "not nightly")
+OPTIONS = (
+    *("-q", "-s", "-x", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants", "-m", "not nightly"),
+    "--assert=plain",  # pytest would import our modules by itself, for its asserts, and none of them mutated
+)
 
 
 class Chosen(NamedTuple):

@@ -71,6 +71,26 @@ def test_survivors_are_told_and_tests_that_are_red_by_themselves(first: tuple[li
     ]
 
 
+AT_IMPORT = """
+import pytest, sys
+from tests.mutants.exchange import import_mutated, source_of
+from tests.mutants.imports import OPTIONS
+from tests.mutants.operators import places_in
+file = "testbed/compare/tolerances.py"
+import_mutated(next(one for one in places_in(source_of(file), file) if one.mutant.function == "OWN_SPREAD"))
+sys.exit(pytest.main([*OPTIONS[:5], *OPTIONS[-1:], sys.argv[1]]))
+"""
+
+
+def test_a_module_of_ours_is_imported_mutated_whatever_pytest_makes_of_asserts(tmp_path: Path) -> None:
+    test = tmp_path / "test_spread.py"
+    test.write_text(
+        "from mrc_testbed.testbed.compare.tolerances import OWN_SPREAD\ndef test_it():\n    assert OWN_SPREAD == 4\n"
+    )
+    done = subprocess.run([sys.executable, "-c", AT_IMPORT, str(test)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def test_what_is_known_is_not_tried_again(first: tuple[list[Result], str, Path]) -> None:
     results, _, kept = first
     before = (kept / "results.jsonl").read_text()
