@@ -133,13 +133,13 @@ class _Measure:
     title: str
     about: str
     value: Callable[[_Felt], float | None]
-    words: Callable[[_Felt], str]
+    words: Callable[[float, _Felt], str]
     less_is_better: bool = True
 
 
-def _step_words(felt: _Felt) -> str:
+def _step_words(step_ns: float, felt: _Felt) -> str:
     times = f" {TIMES}{felt.times:.2f}" if felt.times else ""
-    return amount(Dimension.TIME, felt.step_ns or 0) + times
+    return amount(Dimension.TIME, step_ns) + times
 
 
 def _stall_ns(felt: _Felt) -> float | None:
@@ -153,13 +153,13 @@ _MEASURES = (
         "longest standstill",
         "a QP or connection had work and delivered nothing",
         _stall_ns,
-        lambda felt: felt.stall.seconds,
+        lambda _, felt: felt.stall.seconds,
     ),
     _Measure(
         "goodput kept",
         "of the whole run, over that before",
         lambda felt: felt.kept,
-        lambda felt: f"{felt.kept or 0:.0%}",
+        lambda kept, _: f"{kept:.0%}",
         less_is_better=False,
     ),
 )
@@ -181,7 +181,8 @@ def _words(measure: _Measure, felt: _Felt) -> str:
     if felt.dead:
         when = f" {felt.died}" if felt.died else ""
         return f"{ENDED}{when}" if felt.runs == 1 else f"{felt.dead} of {felt.runs} {ENDED}"
-    return UNKNOWN if measure.value(felt) is None else measure.words(felt)
+    value = measure.value(felt)
+    return UNKNOWN if value is None else measure.words(value, felt)
 
 
 def _wins(measure: _Measure, own: _Felt, first: _Felt) -> bool:

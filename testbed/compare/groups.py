@@ -116,7 +116,7 @@ def _labels(
     parts: Sequence[tuple[ComparedRun, ...]], places: Sequence[tuple[str, ...]], shorts: Sequence[str]
 ) -> list[str]:
     names = [part[0].scenario for part in parts]
-    if len(parts) > 1 and () not in places:
+    if () not in places:
         named = ([*zip(shorts, place, strict=True)] for place in places)
         return [", ".join(value if short in NAMED else f"{short}={value}" for short, value in one) for one in named]
     seen: list[str] = []

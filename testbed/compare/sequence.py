@@ -123,7 +123,8 @@ def _crossed(pairs: Sequence[tuple[StoryEvent, StoryEvent]], bound_ns: int) -> s
     for one, (first, second) in enumerate(pairs):
         for third, fourth in pairs[one + 1 :]:
             before, after = first.t_ns - third.t_ns, second.t_ns - fourth.t_ns
-            if first.after_heal is third.after_heal and min(abs(before), abs(after)) > bound_ns and before * after < 0:
+            by_ns = max(min(before, -after), min(-before, after))
+            if first.after_heal is third.after_heal and by_ns > bound_ns:
                 found |= {first.what, third.what}
     return found
 

@@ -4,6 +4,7 @@ crossed with cases."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import ceil
 
 from rich.console import Console, Group, RenderableType
@@ -72,8 +73,9 @@ def _tables(comparison: Comparison) -> Iterator[RenderableType]:
     elif len(comparison.columns) <= SIDE_BY_SIDE:
         tables = [_side_by_side(comparison, rows)]
     else:
-        across = ceil(len(rows) / ceil(len(rows) / FIGURES_ACROSS)) if rows else 1
-        tables = [_down(comparison, rows[begin : begin + across]) for begin in range(0, len(rows), across)]
+        parts = ceil(len(rows) / FIGURES_ACROSS)
+        ends = [len(rows) * number // parts for number in range(parts + 1)]
+        tables = [_down(comparison, rows[begin:end]) for begin, end in pairwise(ends)]
     for table in tables:
         yield table
         yield ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonCell, ComparisonRow, compare
+from mrc_testbed.testbed.compare.comparison import ComparisonCell, ComparisonRow, compare
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.settings import WORLD, settings_of
 from mrc_testbed.testbed.compare.tolerances import TOLERANCES, Tolerance
@@ -108,14 +108,13 @@ def agreement(runs: Sequence[ComparedRun]) -> Agreement:
             reason = each[-1].verdict.reason if each else "it was not run"
             return Agreement(name, kernel, virtual, why=f"{world}: {reason}")
     comparison = compare([replace(run, settings={WORLD: run.settings[WORLD]}) for run in (*kernel, *virtual)])
-    rows = tuple(_row(row, comparison) for row in comparison.rows if row.figure.key in TOLERANCES)
+    rows = tuple(_row(row) for row in comparison.rows if row.figure.key in TOLERANCES)
     zero = tuple(figure.title for figure in comparison.zero if figure.key in TOLERANCES)
     return Agreement(name, kernel, virtual, rows, zero)
 
 
-def _row(row: ComparisonRow, comparison: Comparison) -> WorldRow:
-    base = comparison.base
-    kernel, virtual = row.cells[base], row.cells[1 - base]
+def _row(row: ComparisonRow) -> WorldRow:
+    kernel, virtual = row.cells
     tolerance = TOLERANCES[row.figure.key]
     if kernel.mean is None or virtual.mean is None:
         return WorldRow(row, kernel, virtual, tolerance, None, Reads.UNKNOWN)

@@ -71,8 +71,8 @@ def _events(dice: random.Random, twice: bool) -> list[Row]:
         seconds = dice.uniform(0.5, 8)
         found += [ev(*path, seconds, "GOOD", DENIED), ev(*path, seconds + 0.1, DENIED, "GOOD")]
         found += [ev(*path, seconds + 0.2, "GOOD", "SKIP")]
-    for peer in (None, "h2"):
-        port = {"host": "h0", "peer": peer, "plane": dice.randrange(2), "state": dice.choice(["UP", "DOWN"])}
+    for of in (None, "h2"):
+        port = {"host": "h0", "peer": of, "plane": dice.randrange(2), "state": dice.choice(["UP", "DOWN"])}
         found.append({"event": "port_state", "t_ns": at(dice.uniform(1, 8)), **port})
     if dice.random() < 0.5:
         ends = {"host": "h0", "peer": "h2", "reason": "retries"}

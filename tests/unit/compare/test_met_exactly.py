@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import sqrt
 from pathlib import Path
+from statistics import fmean, stdev
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mrc_testbed.testbed.compare.comparison import compare
-from mrc_testbed.testbed.compare.crossing import _MEASURES, _Felt, _wins, _words
-from mrc_testbed.testbed.compare.determinism import DeterminismCheck, determinism_checks
+from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status
+from mrc_testbed.testbed.checks.verdict import Verdict
+from mrc_testbed.testbed.compare.bounds import Room, bounds_of
+from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, compare
+from mrc_testbed.testbed.compare.crossing import _MEASURES, _Felt, _steps_ns, _wins, _words
+from mrc_testbed.testbed.compare.determinism import DeterminismCheck, _done, determinism_checks
 from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
-from mrc_testbed.testbed.compare.sequence import StoryEvent, _crossed, _differ, repeats, sequence_diff
-from mrc_testbed.testbed.compare.story import chapters
-from mrc_testbed.testbed.compare.transports import MOST_READ, StoodStill, has_records, side_by_side
-from mrc_testbed.testbed.compare.waits import _own_timers
+from mrc_testbed.testbed.compare.sequence import _crossed, _differ, _moved, repeats, sequence_diff
+from mrc_testbed.testbed.compare.settings import _unread_groups
+from mrc_testbed.testbed.compare.spread import _reads
+from mrc_testbed.testbed.compare.statistics import t_quantile
+from mrc_testbed.testbed.compare.story import StoryEvent, chapters
+from mrc_testbed.testbed.compare.transports import (
+    MOST_READ,
+    StoodStill,
+    fault_outages,
+    has_records,
+    side_by_side,
+    waited_for_the_heal,
+)
+from mrc_testbed.testbed.compare.waits import _own_timers, waits_of
 from mrc_testbed.testbed.scenario import load_scenario_text
-from tests.unit.checks.test_folder import SCENARIO, RunFolder, at, ev, fault
+from tests.unit.checks.test_folder import LINK, SCENARIO, RunFolder, at, ev, fault
+from tests.unit.checks.test_outage import stall, watched
 from tests.unit.compare.drawn import STEP, one_run
 
 Doctor = Callable[[RunFolder], None]
@@ -280,3 +297,118 @@ def test_a_figure_over_nothing_says_so(tmp_path: Path) -> None:
     found = loaded(tmp_path / "a", idle).figures
     assert found.lacking["goodput during faults / clean"] == "goodput clean is 0"
     assert found.values["goodput during faults"] == 0
+
+
+def test_a_step_that_ends_as_the_fault_begins_is_a_usual_one(tmp_path: Path) -> None:
+    record = loaded(tmp_path / "a", durations=[1.0, 0.8, 1.0, 0.7, 2.0, 1.0, 1.0, 0.8]).record
+    assert _steps_ns(record, True) == [800_000_000, 1_000_000_000, 700_000_000]
+
+
+def test_equal_events_of_hundreds_are_no_noise() -> None:
+    first = ["a", "b"] * 150
+    assert len(_moved(first, [*first[2:], "b", "a"])) <= 2
+
+    def record(ops: Sequence[str]) -> Any:
+        lines = [SimpleNamespace(op=op, fault="cut", number=0, type="invoke") for op in ops]
+        return SimpleNamespace(history=lines)
+
+    ops = ["inject", "heal"] * 150
+    found = _done(record(ops), record(["heal", *ops]))
+    assert found.said == "first run: nothing; second run: heal cut, occurrence 0: invoke"
+
+
+def test_a_run_that_never_began_has_times_of_the_clock(tmp_path: Path) -> None:
+    def never(run: RunFolder) -> None:
+        run.history = [line for line in run.history if line["op"] == "phase"]
+        run.completions = []
+        run.events = [ev("h0", "h2", 1, 0, 7.0, "ASSUMED_BAD", "GOOD")]
+
+    (only,) = chapters(loaded(tmp_path / "a", never).record)
+    assert [one.t_ns for one in only.events] == [at(7.0)]
+
+
+def test_one_occurrence_says_what_broke(tmp_path: Path) -> None:
+    def calm(run: RunFolder) -> None:
+        run.history = [line for line in run.history if line["op"] not in ("inject", "heal")]
+
+    runs = [
+        loaded(tmp_path / name, doctor, scenario=f"variant: {name}\n{SCENARIO}")
+        for name, doctor in (("a", calm), ("b", lambda _: None))
+    ]
+    (cut,) = fault_outages(compare(runs))
+    assert (cut.what, cut.lasted_ns) == (f"link-down {LINK}", 1_001_000_000)
+
+
+def test_a_fault_that_never_healed_ended_no_stall(tmp_path: Path) -> None:
+    run = watched(stall("h0", "h1", 3.5, 5.5))
+    healed_never(run)
+    one = loaded(tmp_path / "a", lambda it: vars(it).update(vars(run)))
+    assert not waited_for_the_heal(one.record, 2e9)
+    assert not waited_for_the_heal(one.record, 2e9, "cut")
+    assert not waited_for_the_heal(loaded(tmp_path / "b", lambda it: vars(it).update(vars(watched()))).record, 2e9)
+    (told,) = fault_outages(compare([one, one_side(tmp_path)]))
+    assert (told.lasted, told.lasted_ns) == ("never healed", None)
+
+
+def one_side(folder: Path) -> ComparedRun:
+    def never(run: RunFolder) -> None:
+        vars(run).update(vars(watched()))
+        healed_never(run)
+        run.scenario = f"transport: tcp\njudge: [mrc]\n{SCENARIO}"
+
+    return loaded(folder / "side", never)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("small", "other"), ["MRC (small)", "MRC (other)"]),
+        (("small, few", "small, many"), ["MRC (few)", "MRC (many)"]),
+        (("small, few", "other, few"), ["MRC (small, few)", "MRC (other, few)"]),
+    ],
+)
+def test_waits_of_one_transport_are_named_by_what_differs(
+    tmp_path: Path, names: tuple[str, str], said: list[str]
+) -> None:
+    def stalled(run: RunFolder) -> None:
+        vars(run).update({**vars(watched(stall("h0", "h1", 3.6, 3.9))), "scenario": run.scenario})
+
+    runs = []
+    for number, each in enumerate(names):
+        name, _, variant = each.partition(", ")
+        keys = f"variant: {variant}\n" if variant else ""
+        text = f"{keys}endpoint: {{ev_active: {number + 1}}}\n{SCENARIO}".replace("name: small", f"name: {name}")
+        runs.append(loaded(tmp_path / str(number), stalled, scenario=text))
+    assert [one.name for one in waits_of(runs) if one.what == "stall"] == said
+
+
+def test_a_plugin_that_is_not_chosen_is_no_setting(tmp_path: Path) -> None:
+    text = f"endpoint: {{}}\n{SCENARIO}  []\n"
+    scenario = load_scenario_text(text)
+    endpoint = SimpleNamespace(plugins=("mine", "other"), chosen=("mine", "random"))
+    offered = SimpleNamespace(named=lambda _: {})
+    asked: Any = SimpleNamespace(endpoint=endpoint, offered=offered, transport=scenario.transport)
+    found = set(_unread_groups(asked))
+    assert "endpoint.other" in found
+    assert "endpoint.mine" not in found
+    assert not found & {"endpoint", scenario.transport.group}
+
+
+def test_a_bound_that_is_the_place_itself_is_enough() -> None:
+    values = [98.0, 100.5, 101.0, 99.0, 102.0, 100.25]
+    place = fmean(values) + t_quantile(5, 0.998) * (stdev(values) * sqrt(1 + 1 / 6))
+    for limit, room in ((place, Room.ENOUGH), (place * (1 - 1e-15), Room.TIGHT)):
+        checks = [
+            CheckResult("a", Status.PASS, seen, f"<= {limit}", "ms", limit=limit, place="mine.yaml:9")
+            for seen in values
+        ]
+        verdicts = [Verdict(Status.PASS, "small", (check,), Fidelity(())) for check in checks]
+        assert bounds_of("small", verdicts).bounds[0].room is room
+
+
+def test_a_spread_that_is_a_hundredth_more_is_more() -> None:
+    ours = {seed: NEGLIGIBLE + (2**-10 if seed % 2 else -(2**-10)) for seed in range(100)}
+    theirs = {seed + 200: 0.0 for seed in range(100)}
+    assert fmean(ours.values()) == NEGLIGIBLE
+    assert (_reads(ours, theirs), _reads(theirs, ours)) == ("more", "less")
+    assert _reads({seed: one - 0.0001 for seed, one in ours.items()}, theirs) == ""

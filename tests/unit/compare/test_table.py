@@ -78,6 +78,7 @@ def test_of_many_runs_those_are_listed_that_did_not_pass() -> None:
         [*done * 3, Status.FAIL],
         [Status.MEASURED, Status.INCONCLUSIVE, Status.DIED, *done],
         [Status.PASS],
+        [Status.PASS, Status.FAIL],
     )
     runs = [
         one_run({"k": str(group)}, seed, {STEP: 1e9 + group * seed}, status)
@@ -85,7 +86,7 @@ def test_of_many_runs_those_are_listed_that_did_not_pass() -> None:
         for seed, status in enumerate(some, 1)
     ]
     assert shown(compare(runs)).split("y<note")[0] == MANY
-    assert "1-2" in shown(compare(runs[1:])), "twelve are listed"
+    assert "1-4" in shown(compare(runs[3:])), "twelve are listed"
 
 
 def test_repeats_are_columns_and_their_spread_is_below() -> None:
@@ -93,6 +94,17 @@ def test_repeats_are_columns_and_their_spread_is_below() -> None:
         one_run({"k": "1"}, seed, {STEP: 1e9 + seed * 1e8, LOST: 20.0 * seed, "wasted": 0.1}) for seed in range(1, 6)
     ]
     assert shown(compare(runs)).split("run 5, seed 5   5      pass      1-5\n")[1] == ALIKE
+
+
+def test_spreads_of_groups_are_below_their_figure() -> None:
+    runs = [
+        one_run({"k": group}, seed, {STEP: 1e9 + seed * step})
+        for group, step in (("1", 1e8), ("22", 4e8))
+        for seed in range(5)
+    ]
+    lines = shown(compare(runs)).splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("b<spread"))
+    assert lines[begin + 2 : begin + 4] == SPREADS.splitlines()
 
 
 def test_without_a_main_figure_all_are_shown() -> None:
@@ -174,6 +186,9 @@ k=2            1 pass, 1 inconclusive, 2 measured,
         2      inconclusive, not counted              2-2      machine: late
         3      died                                   2-3      network:
 k=3     1      pass                                   3-1
+k=4            1 pass, 1 fail
+        2      fail                                   4-2      scenario: no check says anything of
+                                                               this run
 """
 ALIKE = """\
                        b<run 1, seed 1>
@@ -189,4 +204,8 @@ packets taken for lost   all runs       5      20       60     100   119 % (0 % 
 d<Apart: by how much two runs with other seeds differ, in the mean, with a 95 % interval (jackknife). >
 d<In virtual time the seed alone decides it, on a kernel the machine, too.>
 All runs have the same settings: differences are chance or the machine.\
+"""
+SPREADS = """\
+step, clean median   k=1        5     1 s    1.2 s   1.4 s          18 % (3.6 % to 35 %)
+                     k=22       5     1 s    1.8 s   2.6 s   60 % (5.6 % to 144 %), more
 """

@@ -16,7 +16,7 @@ from mrc_testbed.testbed.compare.document import machine
 from mrc_testbed.testbed.compare.figures import FIGURES, ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.statistics import Estimate
-from mrc_testbed.testbed.compare.words import TIMES, caveat, estimate_words, findings
+from mrc_testbed.testbed.compare.words import TIMES, caveat, estimate_words, findings, title
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
 from tests.unit.compare.drawn import BACK, LOST, STEP, one_run
 
@@ -152,3 +152,25 @@ def test_a_terminal_has_room_for_some_and_more_is_better_of_some() -> None:
     shares = ("fair_share.min", "balance", "wasted", "uplink_share.max", "slowdown.p99", "out_of_order")
     assert not any(figure(key).counts for key in (*shares, "link_load.max", "recovery.p100 in rtt", STEP))
     assert all(figure(key).counts for key in (LOST, "bytes_wrong", "timeouts"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "clear"), [(1.0, 3.0, False), (0.5, 1.0, False), (1.01, 3.0, True), (0.1, 0.99, True)]
+)
+def test_an_interval_holds_its_ends(low: float, high: float, clear: bool) -> None:
+    assert Estimate(2.0, low, high).clear_of(1.0) is clear
+    assert not Estimate(2.0, None, high).clear_of(1.0)
+    assert not Estimate(2.0, low, None).clear_of(1.0)
+
+
+def test_a_title_has_all_scenarios() -> None:
+    runs = [replace(one_run({"k": name, "l": name, "m": name, "n": name}, 1, {}), scenario=name) for name in "abc"]
+    assert [title(compare(runs[:count])) for count in (2, 3)] == ["a and b", "a, b and c"]
+
+
+def test_a_variant_that_some_runs_lack_is_no_axis() -> None:
+    runs = [one_run({"variant": "a", "k": "1"}, 1, {}), one_run({"k": "2"}, 1, {}), one_run({"k": "1"}, 2, {})]
+    found = compare(runs)
+    assert ([axis.key for axis in found.axes], [len(column.runs) for column in found.columns]) == (["k"], [2, 1])
+    named = compare([one_run({"variant": name, "case": "x"}, 1, {}) for name in "ab"])
+    assert [axis.key for axis in named.axes] == ["variant"]
