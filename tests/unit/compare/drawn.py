@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.segment import Segment
@@ -11,9 +12,10 @@ from rich.segment import Segment
 from mrc_testbed.testbed.checks.result import Fidelity, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.figures import RunFigures
-from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.runs import ComparedRun, load_run
 from mrc_testbed.testbed.compare.table import WIDTH
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
+from tests.unit.checks.test_folder import RunFolder
 
 STEP, BACK, LOST, TRIMS, QPS = "step_time.median clean", "recovery.p100", "packets_lost", "trims", "qp_errors"
 
@@ -31,6 +33,23 @@ def one_run(
     folder = Path("-".join([*settings.values(), str(seed)]))
     known = RunFigures(figures, lacking or {})
     return ComparedRun(folder, "small", seed, WorldKind.KERNEL, "MRC", verdict, settings, known)
+
+
+Doctor = Callable[[RunFolder], None]
+
+
+def loaded(folder: Path, doctor: Doctor = lambda _: None, **about: Any) -> ComparedRun:
+    """A run whose verdict is not asked."""
+    run = RunFolder(**about)
+    doctor(run)
+    folder.mkdir()
+    run.write(folder)
+    return load_run(folder)
+
+
+def healed_never(run: RunFolder) -> None:
+    """Its fault goes on."""
+    run.history = [line for line in run.history if line["op"] != "heal"]
 
 
 def marked(*parts: RenderableType, width: int = WIDTH) -> list[str]:

@@ -30,6 +30,7 @@ def test_quantiles_are_those_of_the_tables(freedom: float, quantile: float) -> N
 def test_quantiles_of_fractions_lie_between_and_many_end_at_the_normal_one() -> None:
     assert t_quantile(2) < t_quantile(1.5) < t_quantile(1)
     assert 1.96 < t_quantile(10_000) < 1.975
+    assert t_quantile(10_000) == t_quantile(200) < t_quantile(199.9)
 
 
 def covered(sizes: tuple[int, int], spreads: tuple[float, float], truth: float = 1.3) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,13 @@ def test_a_scenario_without_bounds_is_a_line() -> None:
     assert shown(lambda console: bounds_table.show_bounds(bare, 0.05, console), 120) == ["b<small: 1 run>"]
     wide = shown(lambda console: bounds_table.show_bounds(BoundsOf("a", 5, 0, ROWS[:1]), 0.05, console))
     assert "once in 20" in wide[1]
+
+
+def test_a_long_expectation_is_folded_and_its_room_is_not() -> None:
+    row = replace(ROWS[0], name=f"step_time.p100 {'of each host ' * 9}<= 2 s")
+    lines = shown(lambda console: bounds_table.show_bounds(BoundsOf("small", 5, 0, (row,)), 0.001, console))
+    assert sum("r<tight, missed by 2, open in 1>" in line for line in lines) == 1
+    assert len(lines) > 4
 
 
 @pytest.mark.parametrize(
