@@ -117,9 +117,9 @@ def _paths(node: ast.AST, above: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST,
 
 def _layout(node: ast.AST) -> bool:
     """Whether it says how a class is laid out: `dataclass(frozen=True, slots=True)` decides nothing, nor does what of
-    it is printed for developers, `field(repr=False)`."""
+    it is printed for developers, `field(repr=False)`; or asserts what is so, as `zip(a, b, strict=True)` does."""
     if isinstance(node, ast.keyword):
-        return node.arg == "repr"
+        return node.arg in ("repr", "strict")
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dataclass"
 
 

@@ -112,6 +112,7 @@ def test_what_is_known_is_not_tried_again(first: tuple[list[Result], str, Path])
         ("x = [a for a in b if a]", ["[a for a in b if a] -> [a for a in b if not a]"]),
         ("x = f'{a:>{3}} {1}'", ["f'{a:>{3}} {1}' -> f'{a:>{3}} {2}'"]),
         ("x: int = field(default=3, repr=False)", ["field(default=3, repr=False) -> field(default=4, repr=False)"]),
+        ("x = zip(a, b, strict=True)", []),
         ("x = 1, 1", ["(1, 1) -> (2, 1)", "(1, 1) -> (1, 2)"]),
     ],
 )

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrc_testbed.testbed.compare.statistics import blocked_difference, blocked_ratio, difference, shared
+from mrc_testbed.testbed.compare.statistics import (
+    ALIKE,
+    Estimate,
+    blocked_difference,
+    blocked_ratio,
+    difference,
+    shared,
+)
 
 values = st.lists(st.floats(1, 100), min_size=2, max_size=5)
 
@@ -51,3 +58,7 @@ def test_a_machine_with_one_group_alone_says_nothing() -> None:
 
 def test_two_single_runs_give_no_interval() -> None:
     assert blocked_difference({"a": [2.0]}, {"a": [1.0]}).low is None
+
+
+def test_zeros_alone_are_alike() -> None:
+    assert blocked_difference({"a": [0.0, 0.0], "b": [0.0]}, {"a": [0.0], "b": [0.0]}) == Estimate(0.0, why=ALIKE)
