@@ -4,29 +4,54 @@ that a scenario names, the plugins beside it (mrc_testbed.testbed.scenario.plugi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from mrc_testbed.testbed.state import sudo_caller
+from mrc_testbed.testbed.state import state_paths, sudo_caller
 
 TRUST = "MRC_TRUST_PLUGINS"
 """With this in the environment, as 1, any plugin is run."""
+NOTES = "plugins.sha256"
+"""The file of hashes of code that was run here."""
 OWNERS = "MRC_TRUST_OWNERS"
 """Numbers of users, with commas between them; or `all`, as in a container, where no other user lives."""
 _OUTSIDE = Path("/proc/sys/fs/overflowuid"), Path("/proc/self/uid_map")
 
 
-def trusts(owner: int) -> bool:
-    """True for root, the caller, the user behind sudo, and those whom `MRC_TRUST_OWNERS` names: what they may exchange
-    is as safe as what the caller may. Everybody where users have no numbers; in a user namespace, where root of the
-    machine and all others outside of it are one user, that one."""
+def trusts(what: int | str) -> bool:
+    """Whether a user, by number, or code, by the SHA-256 of its bytes, is trusted.
+
+    A user: root, the caller, the user behind sudo, and those whom `MRC_TRUST_OWNERS` names: what they may exchange is
+    as safe as what the caller may. Everybody where users have no numbers; in a user namespace, where root of the
+    machine and all others outside of it are one user, that one. Code: what this user ran or validated here before; all
+    of it by `MRC_TRUST_PLUGINS=1`."""
+    if isinstance(what, str):
+        return os.environ.get(TRUST) == "1" or not not_noted((what,))
     if not hasattr(os, "geteuid"):
         return True
     named = os.environ.get(OWNERS, "").replace(" ", "").split(",")
     known = {0, os.geteuid(), *(sudo_caller() or ())[:1], _outside()}
-    return owner in known or str(owner) in named or named == ["all"]
+    return what in known or str(what) in named or named == ["all"]
+
+
+def not_noted(hashes: Iterable[str]) -> list[str]:
+    """Hashes that are not recorded yet, each once."""
+    noted = set[str]().union(*map(_noted, state_paths(NOTES)))
+    return [each for each in dict.fromkeys(hashes) if each not in noted]
+
+
+def notes_file() -> Path:
+    """The file of recorded hashes, one per line."""
+    return next(state_paths(NOTES))
+
+
+def _noted(path: Path) -> set[str]:
+    try:
+        return set(path.read_text(encoding="ascii").split())
+    except (OSError, UnicodeDecodeError):  # nothing is noted in a file that is not there or not ours
+        return set()
 
 
 @cache

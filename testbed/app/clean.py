@@ -9,6 +9,7 @@ from mrc_testbed.testbed.app.judge import judge_folder, write_page
 from mrc_testbed.testbed.checks.judge import VERDICT_FILE, read_verdict
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.errors import RunError, TestbedError
+from mrc_testbed.testbed.folders import require_own_way
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import RunOutcome
 from mrc_testbed.testbed.rundir.files import RecordError, any_values
@@ -70,6 +71,7 @@ def _finished(folder: Path) -> Cleaned | None:
     try:
         if not abandoned(folder):
             return None
+        require_own_way(folder)
         words = _BEFORE if not (folder / VERDICT_FILE).exists() else _AFTER
         with any_values(folder):
             return Cleaned(folder, words.format(finish(folder).word), judged=True)
@@ -77,4 +79,4 @@ def _finished(folder: Path) -> Cleaned | None:
         reason = str(error)
     except Exception as error:  # a folder may hold anything
         reason = f"{type(error).__name__}: {error}"
-    return Cleaned(folder, f"cannot be judged: {reason}; remove the folder if it is of no use", judged=False)
+    return Cleaned(folder, f"cannot be judged: {reason}; it stays as it is, with what it holds", judged=False)

@@ -10,6 +10,7 @@ from mrc_testbed.testbed.checks.judge import VERDICT_FILE, judge, read_verdict
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.folders import require_own_way
 from mrc_testbed.testbed.pages.report.write import REPORT_FILE, write_report
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.rundir.files import RecordError, any_values
@@ -26,6 +27,7 @@ def make_report(folder: Path) -> Path:
 def _made(folder: Path) -> Path:
     if is_running(folder):
         raise UsageError(f"{folder}: this run is still going on; its page is made when it ends")
+    require_own_way(folder)
     if abandoned(folder):
         finish(folder)
     elif not (folder / VERDICT_FILE).exists():

@@ -14,6 +14,7 @@ from mrc_testbed.testbed.errors import UsageError
 from mrc_testbed.testbed.inputs import BYTE_ORDER_MARK
 from mrc_testbed.testbed.lessons.grade import Grade, LessonMark
 from mrc_testbed.testbed.lessons.work import MARKER
+from mrc_testbed.testbed.terminal import plain
 
 COLUMNS = ("student", "lesson", "points", "of", "verdict", "reason")
 _OF_THE_EXAMPLES = "mine"
@@ -119,4 +120,7 @@ def as_csv(graded: Sequence[GradedWork]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """Neither a spreadsheet nor a terminal obeys it."""
+    if not isinstance(value, str):
+        return value
+    return plain(f"'{value}" if value.startswith(_FORMULA) else value)

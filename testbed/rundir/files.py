@@ -163,7 +163,7 @@ def refuse_strange_files(folder: Path) -> None:
         for path, mode in _modes(within):
             if stat.S_ISDIR(mode):
                 if depth == _MOST_FOLDERS:
-                    raise RecordError(path, f"is a folder in {depth} others, one in another: remove it")
+                    raise RecordError(path, f"is a folder in {depth} others, one in another: move it elsewhere")
                 waiting.append((path, depth + 1))
             elif depth <= _READ_FOLDERS and not stat.S_ISREG(mode):
                 kind = "a link" if stat.S_ISLNK(mode) else "a pipe, socket or device"

@@ -133,7 +133,7 @@ def _was_claimed(folder: Path) -> bool:
     except OSError as error:
         raise RecordError(folder / OWNER, f"cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(mode):
-        raise RecordError(folder / OWNER, "is not a plain file: remove it")
+        raise RecordError(folder / OWNER, "is no plain file: move it elsewhere")
     return True
 
 

@@ -7,12 +7,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from mrc_testbed.testbed.consent import not_noted, notes_file
 from mrc_testbed.testbed.errors import RunError
 from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_plain, read_json
 from mrc_testbed.testbed.rundir.ownership import write_given
 from mrc_testbed.testbed.scenario import Scenario
 from mrc_testbed.testbed.scenario.model.offered import COPIES, PluginSource
-from mrc_testbed.testbed.scenario.plugins.trust import not_noted, notes_file
 from mrc_testbed.testbed.whole_files import open_new
 
 

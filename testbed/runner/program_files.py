@@ -10,13 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.consent import TRUST, Consent
+from mrc_testbed.testbed.consent import TRUST, Consent, trusts
 from mrc_testbed.testbed.errors import RunError, UsageError
 from mrc_testbed.testbed.rundir.files import MOST_DOCUMENT_BYTES, RecordError, open_plain
 from mrc_testbed.testbed.rundir.results import PROGRAMS_FOLDER
 from mrc_testbed.testbed.runner.plugins import note_hashes
 from mrc_testbed.testbed.scenario import Scenario
-from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
 from mrc_testbed.testbed.whole_files import open_new
 
 _RUNS = 0o111
@@ -47,7 +46,7 @@ class ProgramFiles:
         """Where the caller has not asked for the scenario's code, as in a replay, the very same commands and files must
         have been run here before. Raises UsageError."""
         asked = Consent.of_scenarios and self.replays is None
-        if asked or not has_programs(self.scenario) or is_trusted(self._digest()):
+        if asked or not has_programs(self.scenario) or trusts(self._digest()):
             return
         read = "read its scenario.yaml and programs/" if self.replays else "read it"
         why = f"its programs were never run on this machine; {read}: {TRUST}=1 in the environment runs them"

@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from mrc_testbed.testbed.consent import TRUST
+from mrc_testbed.testbed.consent import TRUST, trusts
 from mrc_testbed.testbed.errors import ExitCode, RunError, UsageError
 from mrc_testbed.testbed.folders import require_own_way
 from mrc_testbed.testbed.report.outcome import gravest
@@ -40,7 +40,6 @@ from mrc_testbed.testbed.rundir.ownership import claimed, give, is_running
 from mrc_testbed.testbed.scenario import SCENARIO_FILE
 from mrc_testbed.testbed.scenario.model.offered import COPIES
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
-from mrc_testbed.testbed.scenario.plugins.trust import is_trusted
 from mrc_testbed.testbed.scenario.text.beside import COPIES as TRACES
 from mrc_testbed.testbed.sweep.code import code_version, version_words
 from mrc_testbed.testbed.sweep.evidence import CELL_FILE, unpack
@@ -162,7 +161,7 @@ class SweepFolder:
         require_own_way(self.path)
         for cell in self.cells:
             for name, known in cell.plugins.items():
-                if not is_trusted(known):
+                if not trusts(known):
                     place = self.path / SCENARIOS / cell.id / COPIES / name
                     why = "is code that was never run on this machine; read it"
                     raise UsageError(f"{place}: {why}: {TRUST}=1 in the environment runs it")

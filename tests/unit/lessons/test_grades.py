@@ -34,3 +34,7 @@ def test_a_spreadsheet_knows_that_it_is_utf_8() -> None:
     written = as_csv([GradedWork("björn", "1", 4)]).encode()
     assert written.startswith(BOM_UTF8 + b"student,lesson")
     assert "björn" in written.decode("utf-8-sig")
+
+
+def test_a_terminal_obeys_no_name_of_a_student() -> None:
+    assert "\x1b" not in as_csv([GradedWork("eve\x1b[2J", "1", 4, reason="\x1b]0;x\x07")])

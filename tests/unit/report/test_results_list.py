@@ -100,7 +100,11 @@ def no_scenario(folder: Path) -> None:
         (lambda folder: (folder / "verdict.json").write_text('{"verdict": "fail"}'), RunState.FAIL, ""),
         (lambda folder: (folder / "verdict.json").unlink(), RunState.UNJUDGED, ""),
         (lambda folder: (folder / OWNER).write_text("{"), RunState.KILLED, "`mrc-testbed clean` gives it a verdict"),
-        (lambda folder: (folder / OWNER).mkdir(), RunState.DAMAGED, "owner.json: is not a plain file: remove it"),
+        (
+            lambda folder: (folder / OWNER).mkdir(),
+            RunState.DAMAGED,
+            "owner.json: is no plain file: move it elsewhere",
+        ),
     ],
 )
 def test_a_spoiled_folder_has_a_row_that_says_so(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.rundir.ownership import OWNER
 from mrc_testbed.testbed.runner.plugins import note_hashes
 from mrc_testbed.testbed.runner.program_files import ProgramFiles
 from mrc_testbed.testbed.scenario import load_recorded, load_scenario
@@ -150,21 +153,29 @@ def test_runs_of_students_land_beside_the_table_where_root_grades(
             assert call("lesson", "grade", str(eve), "--virtual", "--out", "graded").status == 0
     assert not list(dear.iterdir())
     assert not list((eve / "runs").iterdir())
-    assert "is a link" not in (tmp_path / "graded/grades.csv").read_text() or list(tmp_path.glob("graded/runs/eve-*"))
+    for path in (eve / "runs", eve / "runs.link"):
+        path.unlink() if path.is_symlink() else path.rmdir()
+    assert call("lesson", "grade", str(eve), "--virtual", "--out", "graded").status == 0
+    assert not (eve / "runs").exists()
+    assert [path.name for path in (tmp_path / "graded/runs").iterdir()] == ["eve-02-eight-small-ports"]
 
 
-@pytest.mark.parametrize("command", ["show RUN", "report RUN", "compare RUN RUN", "map RUN", "metrics RUN"])
+@pytest.mark.parametrize("command", ["show RUN", "report RUN", "compare RUN RUN --out OUT", "map RUN", "metrics RUN"])
 def test_who_reads_a_run_of_another_user_reads_nothing_else(place: Path, dear: Path, call: Call, command: str) -> None:
     """Its files, and the run itself, lead to what root alone may read, every other moment."""
     run = record_run(place / "20260801T000000Z-small")
     for path in run.iterdir():
         (dear / path.name).write_text("secret of root")
     given(run, *run.iterdir())
+    before = {path.name for path in run.iterdir()}
     files = [(run / name, dear / name) for name in ("verdict.json", "summary.txt", "events.jsonl", "environment.json")]
     with exchanging((run, dear), *files):
         for _ in range(20):
-            ended = call(*command.replace("RUN", str(run)).split())
+            ended = call(*command.replace("RUN", str(run)).replace("OUT", str(dear / "out")).split())
             assert "secret" not in ended.out + ended.err
+    shutil.rmtree(dear / "out", ignore_errors=True)
+    real = next(path for path in (run, run.with_name(f"{run.name}.link")) if not path.is_symlink())
+    assert {path.name.removesuffix(".link") for path in real.iterdir()} == before
     assert sorted({path.read_text() for path in dear.iterdir()}) == ["secret of root"]
 
 
@@ -173,3 +184,17 @@ def test_no_option_makes_a_folder_at_the_root(tiny: Path, call: Call) -> None:
     assert ended.status == 2
     assert "--svg /nosuch-folder/x.svg: cannot be written: there is no folder /nosuch-folder" in ended.err
     assert not Path("/nosuch-folder").exists()
+
+
+@pytest.mark.parametrize("command", ["clean --out OUT", "report OUT/20260801T000000Z-small"])
+def test_no_verdict_or_page_is_written_into_a_run_of_another_user(place: Path, call: Call, command: str) -> None:
+    run = record_run(place / "20260801T000000Z-small")
+    (run / OWNER).write_text(json.dumps({"pid": 1, "pid_since": "1", "pid_namespace": "another"}))
+    (run / "verdict.json").unlink()
+    given(run, *run.iterdir())
+    before = sorted(run.iterdir())
+    ended = call(*command.replace("OUT", str(place)).split())
+    assert ended.status != 0
+    assert f"{place}: belongs to nobody" in ended.out + ended.err
+    assert "remove" not in ended.out + ended.err
+    assert sorted(run.iterdir()) == before
