@@ -119,10 +119,10 @@ def _row(name: str, checks: Sequence[CheckResult], decides: bool, chance: float)
         return BoundRow(name, "", "", None, (), missed, Room.TIGHT if missed else Room.OPEN, open_, decides)
     told = next(check for check in checks if check.limit is not None)
     op, bound, unit = told.expected.partition(" ")[0], pairs[0][1], told.unit
-    if not all(isclose(limit, bound, rel_tol=_SAME) for _, limit in pairs):
-        pairs = [(seen / limit, 1.0) for seen, limit in pairs if limit]
-        bound, unit = 1.0, OF_THE_BOUND
     observed = tuple(seen for seen, _ in pairs)
+    if not all(isclose(limit, bound, rel_tol=_SAME) for _, limit in pairs):
+        observed = tuple(seen / limit for seen, limit in pairs if limit)
+        bound, unit = 1.0, OF_THE_BOUND
     room, deviations, needed = _judged(op, bound, observed, missed, chance)
     if open_ and not missed:
         room = Room.OPEN

@@ -44,7 +44,7 @@ class Grouping:
     groups: tuple[RunGroup, ...]
     axes: tuple[Axis, ...]
     notes: tuple[str, ...]
-    base: int = 0
+    base: int
 
     @property
     def grid(self) -> bool:

@@ -169,8 +169,8 @@ def _crossed(comparison: Comparison, row: ComparisonRow) -> Table:
 def _spreads(found: Sequence[FigureSpread]) -> Table:
     """A row a group, below its figure."""
     table = _titled("spread between seeds")
-    for number, head in enumerate(("", "", "seeds", "least", "median", "most", "apart")):
-        table.add_column(_heading(head), justify="right" if number > 1 else "left", overflow="fold", no_wrap=number > 1)
+    for head in ("", "", "seeds", "least", "median", "most", "apart"):
+        table.add_column(_heading(head), justify="right" if head else "left", overflow="fold", no_wrap=bool(head))
     for one in found:
         for number, group in enumerate(one.groups):
             shown = (one.figure.shown(value) for value in (group.values[0], group.median, group.values[-1]))

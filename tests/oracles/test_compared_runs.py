@@ -21,6 +21,7 @@ from mrc_testbed.testbed.compare.waits import waits_of
 from mrc_testbed.testbed.planner.arithmetic.bridge import FaultWait, MeasuredWaits
 from tests.oracles.comparison_words import _amount
 from tests.oracles.felt import Felt
+from tests.oracles.figures import steps
 from tests.unit.checks.test_folder import HOSTS, LINK, SCENARIO, RunFolder, at, ev, fault
 
 SEEDS = pytest.mark.parametrize("seed", range(24))
@@ -190,13 +191,19 @@ def test_rows_of_variants_are_what_the_raw_files_say(seed: int) -> None:
         assert row.job.startswith(job(runs, dead))
         if not dead:
             assert row.stall == stood(variant, runs, "")
+            if case == "cut":
+                assert row.worst == words(max(worst_in_faults(one) for one in runs))
             assert row.first == words(fmean(median(clean_steps(one)) for one in runs))
+
+
+def worst_in_faults(one: Felt) -> int:
+    """The longest step that a fault, or what is felt of it, overlaps."""
+    rows = [row for row in steps(one.raw, "") if any(out.meets(row["begin_ns"], row["end_ns"]) for out in one.outages)]
+    return max(row["end_ns"] - row["begin_ns"] for row in rows)
 
 
 def clean_steps(one: Felt) -> list[int]:
     """Durations of steps outside of faults and what they left."""
-    from tests.oracles.figures import steps
-
     return [
         row["end_ns"] - row["begin_ns"]
         for row in steps(one.raw, "")

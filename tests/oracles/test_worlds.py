@@ -80,11 +80,11 @@ def drawn(seed: int) -> list[ComparedRun]:
     }
     middle |= {key: dice.choice([0.0, 0.0, 0.0, 3.0]) for key in EQUAL}
     apart = {key: dice.choice([0, 0, 0.02, 0.2, 0.7]) for key in TABLE}
-    runs = []
+    runs, variant = [], dice.choice(["", "mrc"])
     for world, most in ((WorldKind.KERNEL, 4), (WorldKind.VIRTUAL, 2)):
         for turn in range(dice.choice([0, *range(1, most + 1), *range(1, most + 1)])):
             values = {key: _value(dice, key, middle[key], apart[key]) for key in TABLE if dice.random() < 0.95}
-            runs.append(_run(world, turn, {**values, "nacks": 3.0}, dice.random() < 0.1))
+            runs.append(_run(world, turn, {**values, "nacks": 3.0}, dice.random() < 0.1, variant))
     dice.shuffle(runs)
     return runs or drawn(seed + 10**6)
 
@@ -95,8 +95,8 @@ def _value(dice: random.Random, key: str, middle: float, apart: float) -> float:
     return float(round(value)) if key in COUNTS or key in EQUAL else value
 
 
-def _run(world: WorldKind, turn: int, values: dict[str, float], late: bool) -> ComparedRun:
-    scenario = load_scenario_text(SCENARIO)
+def _run(world: WorldKind, turn: int, values: dict[str, float], late: bool, variant: str) -> ComparedRun:
+    scenario = load_scenario_text(f"variant: {variant}\n{SCENARIO}" if variant else SCENARIO)
     verdict = Verdict(Status.INCONCLUSIVE if late else Status.PASS, "idea", (), Fidelity((), caveat="late" * late))
     settings = {"world": world.value, "turn": str(turn)}
     loaded: Any = SimpleNamespace(scenario=scenario, interrupted=True, missing=())
@@ -155,7 +155,9 @@ def scenario_of(runs: list[ComparedRun]) -> dict[str, Any]:
         for world, side in sides.items()
     }
     reads = "not known" if open_ else "differs" if differs else "agrees"
-    about = {"name": "idea", "scenario": "idea", "variant": None, "seed": 1, "reads": reads, "why": why}
+    variant = runs[0].record.scenario.variant or None
+    name = f"idea ({variant})" if variant else "idea"
+    about = {"name": name, "scenario": "idea", "variant": variant, "seed": 1, "reads": reads, "why": why}
     return {**about, **told, "figures": figures, "zero": zero}
 
 
@@ -189,7 +191,7 @@ def test_of_all_scenarios_a_difference_comes_first(seed: int) -> None:
 
 
 def test_what_is_drawn_has_all_readings() -> None:
-    told = [worlds_document([agreement(drawn(seed))])["scenarios"][0] for seed in range(60)]
+    told = [worlds_document([agreement(drawn(seed))])["scenarios"][0] for seed in range(200)]
     assert {one["reads"] for one in told} == {"agrees", "differs", "not known"}
     for reads in ("agrees", "differs"):
         assert {row["key"] for one in told for row in one["figures"] if row["reads"] == reads} >= TABLE.keys() - set(

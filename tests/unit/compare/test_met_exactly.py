@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
 from types import SimpleNamespace
@@ -14,7 +14,8 @@ from mrc_testbed.testbed.checks.result import CheckResult, Fidelity, Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.compare.bounds import Room, bounds_of
 from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, compare
-from mrc_testbed.testbed.compare.crossing import _MEASURES, _Felt, _steps_ns, _wins, _words
+from mrc_testbed.testbed.compare.copies import _first_other
+from mrc_testbed.testbed.compare.crossing import _MEASURES, _calm_ns, _Felt, _steps_ns, _wins, _words, crossed
 from mrc_testbed.testbed.compare.figures import FIGURES, _known
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.settings import _unread_groups
@@ -26,13 +27,15 @@ from mrc_testbed.testbed.compare.transports import (
     fault_outages,
     has_records,
     side_by_side,
+    stood_still,
     waited_for_the_heal,
 )
 from mrc_testbed.testbed.compare.waits import _own_timers, waits_of
 from mrc_testbed.testbed.scenario import load_scenario_text
-from tests.unit.checks.test_folder import LINK, SCENARIO, RunFolder
+from tests.unit.checks.test_folder import LINK, SCENARIO, RunFolder, fault
+from tests.unit.checks.test_judge import break_off
 from tests.unit.checks.test_outage import stall, watched
-from tests.unit.compare.drawn import STEP, healed_never, loaded, one_run
+from tests.unit.compare.drawn import STEP, Doctor, healed_never, loaded, one_run
 
 CALM = SCENARIO[: SCENARIO.index("faults:")] + SCENARIO[SCENARIO.index("expect:") :]
 
@@ -80,8 +83,9 @@ def test_two_transports_stand_side_by_side_and_cells_without_records_do_not(tmp_
     assert side_by_side(compare([mrc, tcp]))
     assert not side_by_side(compare([mrc, loaded(tmp_path / "c")]))
     assert not side_by_side(compare([mrc, one_run({"k": "1"}, 1, {STEP: 1.0})]))
-    assert has_records(compare([mrc] * MOST_READ))
-    assert not has_records(compare([mrc] * (MOST_READ + 1)))
+    for runs, read in ((MOST_READ, True), (MOST_READ + 1, False)):
+        many: Any = SimpleNamespace(runs=[mrc] * runs)
+        assert has_records(many) is read
 
 
 @pytest.mark.parametrize(
@@ -215,3 +219,53 @@ def test_steps_are_known_where_one_job_has_some() -> None:
         assert [_known(next(one for one in FIGURES if one.key == key), record) for key in keys] == known
     flows: Any = SimpleNamespace(scenario=SimpleNamespace(job=SimpleNamespace(jobs=[], programs=[], flows=["a"])))
     assert [_known(one, flows) for one in FIGURES if one.key in ("step_time.p100", "flow_goodput.min")] == [False, True]
+
+
+def test_what_is_calm_ends_with_the_first_fault_or_the_first_flows_beside_the_job(tmp_path: Path) -> None:
+    later = SCENARIO.replace("expect:", f'  - {{at: 5s, link-down: "{LINK}", for: 1s, name: again}}\nexpect:')
+    flows = later.replace("faults:", "  - write: {from: h0, to: h2, start: 2s, for: 1s}\nfaults:")
+    assert _calm_ns(loaded(tmp_path / "a", scenario=later).record) == 3_500_000_000
+    assert _calm_ns(loaded(tmp_path / "b", scenario=flows).record) == 2_000_000_000
+    assert _calm_ns(loaded(tmp_path / "c", scenario=CALM).record) == inf
+
+
+def as_in(other: RunFolder) -> Doctor:
+    """All as in another one."""
+
+    def doctor(run: RunFolder) -> None:
+        vars(run).update(vars(other))
+
+    return doctor
+
+
+def test_a_measure_that_no_run_knows_has_no_table(tmp_path: Path) -> None:
+    def grid(blind: set[str]) -> list[str]:
+        runs = []
+        for name in ("a-x", "a-y", "b-x", "b-y"):
+            keys = f"variant: {name[0]}\ncase: {name[2]}\nendpoint: {{ev_active: {'ab'.index(name[0]) + 1}}}\n"
+            seen = RunFolder() if name in blind else watched()
+            seen.scenario = keys + SCENARIO.replace("compute: 100", f"compute: 10{'xy'.index(name[2])}")
+            own = tmp_path / f"{len(blind)}-{name}"
+            runs.append(loaded(own, as_in(seen)))
+        return [table.title for table in crossed(compare(runs))]
+
+    assert grid(set()) == grid({"a-x"}) == ["worst step", "longest standstill", "goodput kept"]
+    assert grid({"a-x", "a-y", "b-x", "b-y"}) == ["worst step", "goodput kept"]
+
+
+def test_a_row_is_counted_from_1() -> None:
+    assert _first_other([1, 2], [1, 3]) == 2
+    assert _first_other([1], [1, 3]) == 2
+    assert _first_other([], [3]) == 1
+    assert _first_other([1], [1]) is None
+
+
+def test_a_job_that_died_in_one_of_two_occurrences_died_in_the_fault(tmp_path: Path) -> None:
+    def dies(run: RunFolder) -> None:
+        later = [("inject", "invoke", 6.0), ("inject", "ok", 6.0), ("heal", "invoke", 6.1), ("heal", "ok", 6.1)]
+        vars(run).update(vars(watched(stall("h0", "h1", 3.6, 4.0))))
+        run.history[6:6] = [fault(op, kind, seconds, cycle=1) for op, kind, seconds in later]
+        break_off(run)
+
+    comparison = compare([loaded(tmp_path / "a", dies), one_side(tmp_path)])
+    assert [stood_still(column, "cut").died for column in comparison.columns] == [True, False]

@@ -212,3 +212,14 @@ def test_a_run_that_never_began_has_times_of_the_clock(tmp_path: Path) -> None:
 
     (only,) = chapters(loaded(tmp_path / "a", never).record)
     assert [one.t_ns for one in only.events] == [at(7.0)]
+
+
+def test_times_are_since_the_start_of_each_run(tmp_path: Path) -> None:
+    def later(run: RunFolder) -> None:
+        for line in (*run.history, *run.events):
+            line["t_ns"] += 5 * 10**9
+        for row in run.completions:
+            row[2:4] = [row[2] + 5 * 10**9, row[3] + 5 * 10**9]
+
+    found = checks(loaded(tmp_path / "a"), loaded(tmp_path / "b", later))["times of injections and heals"]
+    assert (found.same, found.said) == (True, "at most 0 ms apart")

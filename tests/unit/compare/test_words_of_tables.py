@@ -75,6 +75,9 @@ def test_a_long_expectation_is_folded_and_its_room_is_not() -> None:
     lines = shown(lambda console: bounds_table.show_bounds(BoundsOf("small", 5, 0, (row,)), 0.001, console))
     assert sum("r<tight, missed by 2, open in 1>" in line for line in lines) == 1
     assert len(lines) > 4
+    assert [
+        sum(word in line for line in lines) for word in ("once in 1000", "to the bound", "1 to 2.5 s", "5.12 s")
+    ] == [1] * 4
 
 
 @pytest.mark.parametrize(
