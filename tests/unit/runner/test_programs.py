@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from mrc_testbed.testbed.app.batch import load_cases
 from mrc_testbed.testbed.errors import MissingCapability, ScenarioError, UsageError
+from mrc_testbed.testbed.rundir.recorder import Recorder
 from mrc_testbed.testbed.runner import program_needs
+from mrc_testbed.testbed.runner.launching import Launched, Watched
+from mrc_testbed.testbed.runner.loop import RealTimeLoop
 from mrc_testbed.testbed.runner.program_files import ProgramFiles
 from mrc_testbed.testbed.runner.program_needs import require_needs
 from mrc_testbed.testbed.runner.program_spec import places_of, program_specs
@@ -186,3 +193,28 @@ def test_without_programs_nobody_looks_at_processes() -> None:
 
     told = cast(Any, None)
     RunningPrograms([], cast(Any, NothingIsDue()), told, told, lambda *_: None).start_at(5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs descriptors of processes")
+def test_a_run_that_is_stopped_before_its_programs_begin_ends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended in a traceback: nobody had looked for their ends yet."""
+
+    class Prepared(Launched):
+        def __init__(self, *_: Any) -> None:
+            self.process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            self.end = Watched(os.pidfd_open(self.process.pid))
+
+    monkeypatch.setattr("mrc_testbed.testbed.runner.programs.Launched", Prepared)
+    specs = program_specs(load(tmp_path, "{command: sleep 600}"), tmp_path)
+    (tmp_path / "run").mkdir()
+    recorder, nobody = Recorder(tmp_path / "run"), cast(Any, SimpleNamespace(publish=lambda _: None))
+    programs = RunningPrograms(specs, RealTimeLoop(), recorder, nobody, lambda *_: None)
+    programs.prepare(nobody)
+    programs.start_at(1 << 62)
+    programs.close()
+    recorder.close()
+    assert programs.over
+    ends = (tmp_path / "run/programs.csv").read_text().splitlines()[1:]
+    assert len(ends) == len(specs)
