@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import isclose, log
 
 import pytest
@@ -53,7 +54,8 @@ def scene_of(seed: int) -> tuple[Scene, list[KnownBroken]]:
 def told(scene: Scene, known: list[KnownBroken], settle_ns: int) -> list[Blame]:
     """What the mapper says, however unsure it is."""
     window = EvidenceWindow(scene.table, PERIOD_NS, PERIODS)
-    window.add(scene.rows, END_NS - 1)
+    before = [replace(row, end_ns=SINCE_NS, begin_ns=SINCE_NS, lost=row.sent) for row in scene.rows if row.lost]
+    window.add([*scene.rows, *before], END_NS - 1)  # a loss at the begin of the stretch is older than it
     locator = Locator(scene.table, settle_ns, scene.noise, ALPHA, sure=0.0)
     return locator.locate(window, SINCE_NS, END_NS, known)
 

@@ -295,3 +295,21 @@ def test_what_a_switch_had_no_route_for_is_explained_by_its_own_count_and_no_mor
         assert [(gap.place, gap.missing) for gap in ledger.unexplained] == [("p0-t1-0", left)] * bool(left)
         assert ledger.data.dropped["no route"] == 3 - left
         assert ledger.high.dropped["no route"] == 0
+
+
+def test_a_host_that_takes_no_part_has_no_gap() -> None:
+    walk = Walk(PLAN, 1)
+    for _ in range(300):
+        source, sink = walk.random.sample([host for host in PLAN.hosts if host.name != "h2"], 2)
+        walk.packet(source, sink, "data")
+    del walk.hosts["h2"]
+    assert walk.balance().gaps == ()
+
+
+def test_a_nic_that_lacks_as_many_of_the_other_class_sent_them_as_that_one() -> None:
+    walk = walked(1, refuse=0)
+    walk.hosts["h3"]["data_sent"] += 3
+    assert {gap.missing for gap in walk.balance().unexplained} == {3, -3}
+    assert walk.balance().from_nowhere == ()
+    walk.hosts["h3"]["packets_out"] -= 1
+    assert [gap.missing for gap in walk.balance().from_nowhere] == [-4]

@@ -100,3 +100,11 @@ def test_where_too_little_time_is_left_it_is_unknown(tmp_path: Path) -> None:
     found = ask(load_record(folder.write(tmp_path)), "fair_after.p100 after cut heals")
     assert found.value is None
     assert "1 stretches tell of the 0.15 s until the next change, and 3 are needed" in found.why
+
+
+def test_the_last_three_stretches_are_looked_at(tmp_path: Path) -> None:
+    assert after(changed(lambda _, begin: 0.5 if begin < 5.65 else 1), tmp_path, "fair_after.p100") == pytest.approx(
+        5.7
+    )
+    late = ask(load_record(changed(lambda _, begin: 0.5 if begin < 5.75 else 1).write(tmp_path)), "fair_after.p100")
+    assert late.value is None

@@ -6,15 +6,20 @@ ten RTTs are 0.25 s.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrc_testbed.testbed.checks.intervals import Interval
+from mrc_testbed.testbed.checks.left_behind import missing_routes
 from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import load_record
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.expect import parse_figure
+from mrc_testbed.testbed.rundir.tables import RouteSample
 from tests.unit.checks.test_folder import RunFolder, at, ev
 
 SLOW = [1.0, 1.0, 1.0, 1.2, 1.1, 1.5, 1.5, 1.5]
@@ -70,3 +75,12 @@ def test_steps_that_are_low_as_often_before_a_fault_tell_nothing_of_one(tmp_path
     (check,) = [one for one in folder.judge(tmp_path).checks if one.name == folder.expect[0]]
     assert check.status is Status.INCONCLUSIVE
     assert "% of the steps before any fault are below 95 % of their median too" in check.why
+
+
+def test_routes_are_missing_from_the_first_t0_that_lacks_one_to_the_last(tmp_path: Path) -> None:
+    record = load_record(RunFolder().write(tmp_path))
+    rows = [(1, "a", 3), (2, "b", 2), (3, "a", 4), (4, "b", 3), (5, "b", 4), (6, "a", 4), (7, "b", 5), (8, "b", 4)]
+    told = replace(record, routes=tuple(RouteSample(at(t), node, hops, 4) for t, node, hops in rows))
+    assert missing_routes(told) == [Interval(at(1), at(5)), Interval(at(7), at(8))]
+    never = replace(record, routes=(RouteSample(at(2), "a", 0, 4),))
+    assert missing_routes(never) == [Interval(at(2), inf)]

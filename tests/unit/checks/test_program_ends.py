@@ -143,3 +143,11 @@ def test_each_program_prints_the_end_of_its_steps(
 def test_what_prints_no_steps_is_not_asked_for_any(tmp_path: Path) -> None:
     checks = judge(run_of(tmp_path, {"h0": WELL, "h1": WELL})).checks
     assert builtin.STEPS_PRINTED not in {check.name for check in checks}
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"), [(9.5, "over"), (9.499999999, "another program of its job had failed"), (9.6, "over")]
+)
+def test_a_program_that_ended_with_the_run_ended_with_it(tmp_path: Path, ended: float, why: str) -> None:
+    record = run_of(tmp_path, {"h0": WELL, "h1": (at(ended), -9, 2)}, "over")
+    assert next(end.why for end in judge(record).ends if end.name == "h1") == why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from mrc_testbed.testbed.checks.compare import check_expectation
 from mrc_testbed.testbed.checks.figure import ask
 from mrc_testbed.testbed.checks.judge import judge
+from mrc_testbed.testbed.checks.metrics import measure
 from mrc_testbed.testbed.checks.record import RunRecord, load_record
 from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.windows import KnownBetween
-from mrc_testbed.testbed.expect import parse_expectation
+from mrc_testbed.testbed.expect import parse_expectation, parse_figure
 from tests.unit.checks.test_ends import one_dies, stopped
 from tests.unit.checks.test_flows import FlowFolder
 from tests.unit.checks.test_folder import RunFolder, at
@@ -121,3 +123,25 @@ def test_flows_that_had_begun_may_be_the_slowest(tmp_path: Path) -> None:
     assert [status_of(record, text) for text in texts] == [FAIL, OPEN, PASS, OPEN]
     assert ask(record, "flow_time.max").why == "the testbed stopped 1 flow that had begun"
     assert judge(record).status is OPEN
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("job_died", [0], [1]), ("job_died of job-2", [0], [1]), ("unfinished", [0], [2]), ("unfinished of h1", [0], [1])],
+)
+def test_what_may_have_ended_well_counts_for_nothing_or_for_all(
+    tmp_path: Path, text: str, least: list[float], most: list[float]
+) -> None:
+    with pytest.raises(KnownBetween, match="not finished within the time limit") as found:
+        measure(load_record(stopped().write(tmp_path)), parse_figure(text))
+    assert (found.value.least, found.value.most) == (least, most)
+
+
+def test_messages_under_way_took_no_time_or_any(tmp_path: Path) -> None:
+    record = load_record(stopped_flows().write(tmp_path))
+    with pytest.raises(KnownBetween) as found:
+        measure(record, parse_figure("message_time.p100 of h3->h1"))
+    more = len(found.value.least) - 59
+    assert more > 0
+    assert (found.value.least[59:], found.value.most[59:]) == ([0] * more, [inf] * more)
+    assert found.value.least[:59] == found.value.most[:59]

@@ -33,6 +33,8 @@ def accused(name: str, loss: float = 0.05, alike: tuple[str, ...] = ()) -> MapCh
         (DenyPolicy.NOTHING, NIC, 0.5, False),
         (DenyPolicy.LOSSY_NIC_LINKS, NIC, 0.05, True),
         (DenyPolicy.LOSSY_NIC_LINKS, NIC, 0.01, False),
+        (DenyPolicy.LOSSY_NIC_LINKS, NIC, 0.899, True),
+        (DenyPolicy.LOSSY_NIC_LINKS, NIC, 0.9, False),
         (DenyPolicy.LOSSY_NIC_LINKS, NIC, 1.0, False),
         (DenyPolicy.LOSSY_NIC_LINKS, FAR, 0.05, False),
         (DenyPolicy.NIC_LINKS, NIC, 1.0, True),
