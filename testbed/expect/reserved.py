@@ -17,7 +17,7 @@ WHOLE_RUN = "run"
 """Reserved in `capture` for every fault, and for all of a run."""
 JOINING = ("of", "to", "for", "x")
 """Words between the parts of an expectation."""
-_NUMBER = re.compile(r"\d+([a-z]*)")
+_NUMBER = re.compile(r"[0-9]+([a-z]*)")
 
 
 def can_name(name: str) -> bool:

@@ -37,7 +37,7 @@ class Scanner:
 
     def take(self, pattern: str) -> re.Match[str] | None:
         """The next characters if they match; advances behind them."""
-        match = re.compile(pattern).match(self._text, self.column)
+        match = re.compile(pattern, re.ASCII).match(self._text, self.column)
         if match is not None:
             self._at = match.end()
         return match

@@ -17,6 +17,7 @@ from mrc_testbed.testbed.version import NAME
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from requests import Response, Session
 
 MOST_EVENTS = 128
 """Of a span, as the SDK's own limit: changes of EVs beyond it are counted in `mrc.ev_changes`."""
@@ -36,16 +37,54 @@ def send_trace(record: RunRecord, verdict: Verdict, course: RunCourse, url: str)
     except ImportError:
         raise MissingCapability("--otlp needs the OpenTelemetry SDK", _INSTALL) from None
     spans = trace_of(record, verdict, course)
-    exporter = OTLPSpanExporter(endpoint=url, timeout=_TIMEOUT_S)
+    session, answers = _session()
+    exporter = OTLPSpanExporter(endpoint=url, timeout=_TIMEOUT_S, session=session)
     try:
         result = exporter.export(spans)
     except OSError as error:
         raise RunError(f"--otlp {url}: {error}") from None
     finally:
         exporter.shutdown()  # type: ignore[no-untyped-call]
+    if why := next(filter(None, map(_refusal, answers[-1:])), ""):
+        raise RunError(f"--otlp {url}: the trace was not taken: {why}")
     if result is not SpanExportResult.SUCCESS:
         raise RunError(f"--otlp {url}: the trace was not taken; is an OTLP receiver for HTTP there?")
     return len(spans)
+
+
+def _session() -> tuple[Session, list[Response]]:
+    """A session that goes where it was sent and nowhere else, and the answers that it got. Requests goes on to where a
+    redirect leads without the trace, and the exporter takes what it finds there for success."""
+    from requests import PreparedRequest, Session
+
+    answers: list[Response] = []
+
+    class Direct(Session):
+        """Keeps answers."""
+
+        def send(self, request: PreparedRequest, **options: Any) -> Response:
+            answers.append(super().send(request, **{**options, "allow_redirects": False}))
+            return answers[-1]
+
+    return Direct(), answers
+
+
+def _refusal(answer: Response) -> str:
+    """Why an answer to a trace is no success; empty where it is one."""
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    if 300 <= answer.status_code < 400:
+        return f"the answer {answer.status_code} leads to {answer.headers.get('Location', 'nowhere')}; send it there"
+    if not answer.ok or "json" in answer.headers.get("Content-Type", ""):
+        return ""
+    try:
+        partial = ExportTraceServiceResponse.FromString(answer.content).partial_success
+    except DecodeError:
+        return "what answers is no OTLP receiver"
+    if not partial.rejected_spans:
+        return ""
+    return f"{partial.rejected_spans} spans were refused: {partial.error_message or 'no reason is given'}"
 
 
 def trace_of(record: RunRecord, verdict: Verdict, course: RunCourse) -> list[ReadableSpan]:

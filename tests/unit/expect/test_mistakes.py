@@ -89,3 +89,9 @@ def test_metrics_of_a_plugin_end_with_their_block() -> None:
 def test_a_word_that_every_metric_lacks_is_no_statistic() -> None:
     with pytest.raises(ExpectError, match="unknown metric 'p98'"):
         parse_figure("p98")
+
+
+@pytest.mark.parametrize("zero", ["\u0660", "\u0966", "\uff10"])
+def test_bounds_have_ascii_digits(zero: str) -> None:
+    with pytest.raises(ExpectError, match="expected a bound"):
+        parse_expectation(f"qp_errors == {zero}")

@@ -112,6 +112,16 @@ def test_a_file_that_cannot_be_written_is_named(record: RunRecord, call: Call, t
     assert "such.json" in ended.err
 
 
+ANSWERS = {
+    "/v1/traces": (200, "", b""),
+    "/moved": (308, "/v1/traces", b""),
+    "/signed-out": (302, "https://login.example/", b""),
+    "/full": (200, "", b"\x0a\x07\x08\x05\x12\x03ful"),
+    "/page": (200, "", b"<html>sign in</html>"),
+}
+"""Status, `Location` and body by path; field 1 of the body is what was refused."""
+
+
 class Receiver(BaseHTTPRequestHandler):
     """Takes traces, and reads them by the protobufs of OTLP."""
 
@@ -122,8 +132,13 @@ class Receiver(BaseHTTPRequestHandler):
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         self.taken.append(ExportTraceServiceRequest.FromString(body))
-        self.send_response(200 if self.path == "/v1/traces" else 400)
+        status, location, answer = ANSWERS.get(self.path, (400, "", b""))
+        self.send_response(status)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
+        self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None: ...
 
@@ -155,6 +170,23 @@ def test_a_trace_is_taken_and_read_by_the_protobufs(record: RunRecord, call: Cal
     assert all(root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
     wall_ns = record.environment["clocks"]["wall_ns"]
     assert root.start_time_unix_nano >= wall_ns
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/moved", "the answer 308 leads to /v1/traces; send it there"),
+        ("/signed-out", "the answer 302 leads to https://login.example/"),
+        ("/full", "5 spans were refused: ful"),
+        ("/page", "what answers is no OTLP receiver"),
+    ],
+)
+def test_an_answer_that_takes_no_trace_is_told(
+    record: RunRecord, call: Call, receiver: str, path: str, says: str
+) -> None:
+    ended = call("export", str(record.folder), "--otlp", f"{receiver}{path}")
+    assert (ended.status, len(Receiver.taken)) == (3, 1)
+    assert f"{path}: the trace was not taken: {says}" in ended.err
 
 
 def test_a_receiver_that_refuses_or_is_none_is_named(record: RunRecord, call: Call, receiver: str) -> None:
