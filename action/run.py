@@ -44,7 +44,7 @@ def set_up() -> int:
         wanted = f"mrc-testbed=={given('VERSION')}" if given("VERSION") else str(ROOT)
         status = subprocess.run([python, "-P", "-m", "pip", "install", "--quiet", wanted], check=False).returncode
     elif given("VERSION"):
-        sys.exit("mrc-testbed action: version: on the kernel it is that of the action, as in action@v0.2.0")
+        sys.exit("mrc-testbed action: version: on the kernel it is that of the action; leave it out")
     else:
         python = str(ROOT / ".venv" / "bin" / "python")
         status = subprocess.run([ROOT / "tools" / "setup"], check=False).returncode

@@ -13,6 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 NAME = "mrc-testbed"
+PUBLISHED = False
+"""Whether the package index has it under this name, and the repository a tag for its version. Until then nothing that
+people read names either (tests/unit/repository/test_published.py)."""
 PLACE = Path(__file__).resolve().parents[1]
 """The folder that contains `testbed`: the checkout, or the installed package."""
 COMMIT_FILE = Path("testbed", "commit.txt")
@@ -20,6 +23,11 @@ COMMIT_FILE = Path("testbed", "commit.txt")
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINKS = 5
 """Maximum depth of symbolic refs, as in git."""
+
+
+def install_extra(extra: str) -> str:
+    """The command that installs what an extra needs."""
+    return f"pip install '{NAME}[{extra}]'" if PUBLISHED else f"pip install '.[{extra}]' in a clone of {NAME}"
 
 
 def version_line() -> str:

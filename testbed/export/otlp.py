@@ -13,7 +13,7 @@ from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
 from mrc_testbed.testbed.export.timeline import RUN, RunCourse, TraceSpan
-from mrc_testbed.testbed.version import NAME
+from mrc_testbed.testbed.version import NAME, install_extra
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MOST_EVENTS = 128
 """Of a span, as the SDK's own limit: changes of EVs beyond it are counted in `mrc.ev_changes`."""
 _TIMEOUT_S = 10
-_INSTALL = "pip install 'mrc-testbed[otel]'"
 
 
 def send_trace(record: RunRecord, verdict: Verdict, course: RunCourse, url: str) -> int:
@@ -35,7 +34,7 @@ def send_trace(record: RunRecord, verdict: Verdict, course: RunCourse, url: str)
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import SpanExportResult
     except ImportError:
-        raise MissingCapability("--otlp needs the OpenTelemetry SDK", _INSTALL) from None
+        raise MissingCapability("--otlp needs the OpenTelemetry SDK", install_extra("otel")) from None
     spans = trace_of(record, verdict, course)
     session, answers = _session()
     exporter = OTLPSpanExporter(endpoint=url, timeout=_TIMEOUT_S, session=session)

@@ -11,6 +11,7 @@ from pathlib import Path
 from mrc_testbed.testbed.errors import MissingCapability, UsageError
 from mrc_testbed.testbed.launcher.start import told_by
 from mrc_testbed.testbed.runner.program_spec import ProgramSpec
+from mrc_testbed.testbed.version import install_extra
 
 TUN = Path("/dev/net/tun")
 PYTHON = re.compile(r"python[0-9.]*")
@@ -63,7 +64,7 @@ def _require_module(python: str, module: str, job: str) -> None:
         why = str(error) or f"no answer within {_LOOK_S} s"
         raise UsageError(f"{job}: cannot ask {python} for {module}: {why}") from None
     if status:
-        fix = f"pip install 'mrc-testbed[{module}]'" if module in _EXTRAS else f"{python} -m pip install {module}"
+        fix = install_extra(module) if module in _EXTRAS else f"{python} -m pip install {module}"
         raise MissingCapability(f"{job}: {python} has no module {module}", f"{fix}, or another Python in `command`")
 
 

@@ -14,11 +14,12 @@ from mrc_testbed.testbed.sweep.keys import CA, PAIR
 from mrc_testbed.testbed.sweep.listening import asks_scheduler, asks_worker, open_address
 from mrc_testbed.testbed.sweep.placing import WorkerFacts
 from mrc_testbed.testbed.sweep.worker import describe
+from mrc_testbed.testbed.version import install_extra
 
 try:
     from distributed import Client, Security
 except ImportError:
-    raise MissingCapability("--on a scheduler needs Dask", "pip install 'mrc-testbed[sweep]'") from None
+    raise MissingCapability("--on a scheduler needs Dask", install_extra("sweep")) from None
 
 CONNECT_S = 5.0
 _LOOK_EVERY_S = 0.1

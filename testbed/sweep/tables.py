@@ -17,6 +17,7 @@ from mrc_testbed.testbed.scenario.text.keys import value_text
 from mrc_testbed.testbed.sweep.code import version_words
 from mrc_testbed.testbed.sweep.folder import CellTry
 from mrc_testbed.testbed.sweep.gather import Gathered
+from mrc_testbed.testbed.version import install_extra
 from mrc_testbed.testbed.whole_files import open_new
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 SWEEP = "sweep"
 NAMES = tuple(table.name for table in TABLES)
-EXTRA = "pip install 'mrc-testbed[sweep]'"
+EXTRA = install_extra("sweep")
 _PLAIN = (int, float, bool, str)
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.emu.runs import DAEMON, SMALL
 from tests.sweep_stage import MAIN, Stage, results, wait_until
 
-pytest.importorskip("distributed", reason="pip install 'mrc-testbed[sweep]'")
+pytest.importorskip("distributed", reason="pip install '.[sweep]'")
 MARK = "MRC_TEST_SWEEP"
 
 

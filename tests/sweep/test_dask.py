@@ -12,7 +12,7 @@ import pytest
 
 from tests.sweep_stage import Stage, is_there, results, wait_until
 
-pytest.importorskip("distributed", reason="pip install 'mrc-testbed[sweep]'")
+pytest.importorskip("distributed", reason="pip install '.[sweep]'")
 
 
 def two_workers(stage: Stage) -> None:

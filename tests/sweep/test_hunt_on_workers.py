@@ -9,7 +9,7 @@ import pytest
 
 from tests.sweep_stage import Stage, wait_until
 
-pytest.importorskip("distributed", reason="pip install 'mrc-testbed[sweep]'")
+pytest.importorskip("distributed", reason="pip install '.[sweep]'")
 
 TINY = """
 name: tiny

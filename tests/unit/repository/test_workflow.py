@@ -119,12 +119,14 @@ def test_a_release_is_checked_before_it_is_published() -> None:
     assert loaded["permissions"] == {"contents": "read"}
     assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
-    assert set(jobs["publish"]["needs"]) == {"build", "use"} == jobs.keys() - {"publish"}
+    assert set(jobs["publish"]["needs"]) == {"build", "use"} == jobs.keys() - {"publish", "tell"}
+    assert "PUBLISHED" in jobs["tell"]["steps"][0]["run"], "what needs the account of the maintainer"
     assert "github.ref_type == 'tag'" in jobs["publish"]["if"]
     assert {"ubuntu", "macos", "windows"} == {
         name.split("-")[0] for name in jobs["use"]["strategy"]["matrix"]["system"]
     }
     scripts = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    assert "twine check --strict dist/*" in scripts
     assert 'tools/check_wheel.py dist --url "$URL" ${TAG:+--tag "$TAG"}' in scripts
     assert "mrc-testbed run quickstart --virtual" in scripts
 

@@ -17,6 +17,7 @@ from mrc_testbed.testbed.sweep import tables
 from mrc_testbed.testbed.sweep.evidence import unpack
 from mrc_testbed.testbed.sweep.folder import SweepFolder
 from mrc_testbed.testbed.sweep.gather import compared_runs, gather
+from mrc_testbed.testbed.version import install_extra
 from tests.unit.calls import Call
 from tests.unit.sweep.swept import FAIL, MACHINE, PASS, RECORDED_SCENARIO, SPOILT, keep, planned, real_document
 
@@ -115,7 +116,7 @@ def test_without_pyarrow_tables_are_csv(tmp_path: Path, call: Call, monkeypatch:
     keep(folder, folder.cells[0], PASS)
     ended = call("sweep", "gather", str(folder.path))
     assert ended.status == 0
-    assert "pip install 'mrc-testbed[sweep]'" in ended.err
+    assert install_extra("sweep") in ended.err
     assert "pass" in (folder.path / "sweep.csv").read_text()
 
 

@@ -27,6 +27,7 @@ from mrc_testbed.testbed.sweep.engine import CellJob, Ended
 from mrc_testbed.testbed.sweep.engine_local import LocalEngine
 from mrc_testbed.testbed.sweep.folder import SweepFolder
 from mrc_testbed.testbed.sweep.placing import Placing, WorkerFacts, wants
+from mrc_testbed.testbed.version import install_extra
 from tests.unit.calls import Call
 from tests.unit.sweep.swept import planned
 
@@ -322,7 +323,7 @@ def test_without_the_extra_one_line_names_it(tmp_path: Path, call: Call, monkeyp
     for words in (("sweep", "run", str(planned(tmp_path, 1).path)), ("hunt", "hunts/training")):
         ended = call(*words, *on)
         assert ended.status == 4
-        assert ended.said == ["mrc-testbed: --on a scheduler needs Dask. Fix: pip install 'mrc-testbed[sweep]'"]
+        assert ended.said == [f"mrc-testbed: --on a scheduler needs Dask. Fix: {install_extra('sweep')}"]
 
 
 def test_three_shares_are_the_whole_sweep(tmp_path: Path, call: Call, stub: Callable[..., tuple[str, ...]]) -> None:
