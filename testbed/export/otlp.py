@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -13,11 +14,11 @@ from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.checks.verdict import Verdict
 from mrc_testbed.testbed.errors import MissingCapability, RunError, UsageError
 from mrc_testbed.testbed.export.timeline import RUN, RunCourse, TraceSpan
+from mrc_testbed.testbed.interchange.protobuf import WireError, fields
 from mrc_testbed.testbed.version import NAME, install_extra
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-    from requests import Response, Session
 
 MOST_EVENTS = 128
 """Of a span, as the SDK's own limit: changes of EVs beyond it are counted in `mrc.ev_changes`."""
@@ -51,39 +52,36 @@ def send_trace(record: RunRecord, verdict: Verdict, course: RunCourse, url: str)
     return len(spans)
 
 
-def _session() -> tuple[Session, list[Response]]:
-    """A session that goes where it was sent and nowhere else, and the answers that it got. Requests goes on to where a
-    redirect leads without the trace, and the exporter takes what it finds there for success."""
-    from requests import PreparedRequest, Session
+def _session() -> tuple[Any, list[Any]]:
+    """A session of the library that the exporter sends by, which goes nowhere but where it was sent, and the answers
+    that it got. Else it follows a redirect without the trace, and the exporter takes what is there for success."""
+    session, answers = import_module("requests").Session(), []
+    send = session.send
 
-    answers: list[Response] = []
+    def direct(request: Any, **options: Any) -> Any:
+        answers.append(send(request, **{**options, "allow_redirects": False}))
+        return answers[-1]
 
-    class Direct(Session):
-        """Keeps answers."""
-
-        def send(self, request: PreparedRequest, **options: Any) -> Response:
-            answers.append(super().send(request, **{**options, "allow_redirects": False}))
-            return answers[-1]
-
-    return Direct(), answers
+    session.send = direct
+    return session, answers
 
 
-def _refusal(answer: Response) -> str:
-    """Why an answer to a trace is no success; empty where it is one."""
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-
+def _refusal(answer: Any) -> str:
+    """Why an answer to a trace is no success; empty where it is one, or the exporter says it."""
     if 300 <= answer.status_code < 400:
         return f"the answer {answer.status_code} leads to {answer.headers.get('Location', 'nowhere')}; send it there"
     if not answer.ok or "json" in answer.headers.get("Content-Type", ""):
         return ""
     try:
-        partial = ExportTraceServiceResponse.FromString(answer.content).partial_success
-    except DecodeError:
+        partial = {
+            one.key: one for each in fields(answer.content) if each.key == 1 for one in fields(each.content or b"")
+        }
+    except WireError:
         return "what answers is no OTLP receiver"
-    if not partial.rejected_spans:
+    if 1 not in partial or not partial[1].number:
         return ""
-    return f"{partial.rejected_spans} spans were refused: {partial.error_message or 'no reason is given'}"
+    why = partial[2].content if 2 in partial else None
+    return f"{partial[1].number} spans were refused: {(why or b'no reason is given').decode(errors='replace')}"
 
 
 def trace_of(record: RunRecord, verdict: Verdict, course: RunCourse) -> list[ReadableSpan]:

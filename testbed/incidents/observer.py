@@ -59,7 +59,7 @@ class Observer:
 
     def __init__(self, case: CaseFolder) -> None:
         """Raises UsageError for a case that was not observed, or whose folder lacks something; RecordError."""
-        self.about = case.about()
+        self.folder, self.about = case.folder, case.about()
         if "start_ns" not in self.about:
             raise UsageError(f"{case.folder}: was not run yet; `incident observe {case.folder}` does")
         self._start_ns, self._end_ns = int(self.about["start_ns"]), int(self.about["end_ns"])

@@ -16,6 +16,7 @@ from typing import Any
 from mrc_testbed.testbed.expect import did_you_mean
 from mrc_testbed.testbed.incidents.observer import Facts, Observer, UnknownThing
 from mrc_testbed.testbed.launcher.said import NotAnObject, read_object
+from mrc_testbed.testbed.rundir.files import any_values
 
 MOST_LOOKS = 10_000
 MOST_BYTES = 64 << 20
@@ -91,7 +92,8 @@ class Conversation:
         for key in arguments.keys() - wanted.keys():
             raise BadRequest(f"{tool}: unknown key {key!r}; {_written(tool, wanted)}")
         self._charge(tool)
-        return do(*values)
+        with any_values(self._observer.folder):
+            return do(*values)
 
     def _charge(self, tool: str) -> None:
         if tool not in _FREE and self.told_bytes >= self._budget.most_bytes:

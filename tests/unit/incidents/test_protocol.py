@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -23,6 +25,7 @@ from mrc_testbed.testbed.incidents.case import CaseFolder, make_case
 from mrc_testbed.testbed.incidents.draw import draw_case
 from mrc_testbed.testbed.incidents.observer import Observer
 from mrc_testbed.testbed.incidents.protocol import BadRequest, Conversation, LookBudget
+from mrc_testbed.testbed.rundir.files import RecordError
 
 LASTS_S = 4.0
 TOOLS = "topology, now, wait, host, switch, link, events, probes, answer"
@@ -83,6 +86,27 @@ def test_a_switch_has_its_ports_and_a_link_both_ends(case: CaseFolder) -> None:
     assert not {"lost", "corrupted"} & ports["down0"].keys()
     row = talk.ask("link", link="h0:p0-t0-0", s=1)["rows"][0]
     assert row["near"]["tx_packets"] >= row["far"]["rx_packets"] > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern", "tool", "asked"),
+    [
+        ("snapshots.jsonl", r"\{[^{}]*\}", "host", {"host": "h0"}),
+        ("topology.json", r"\[[^\[\]]*\]", "link", {"link": "h0:p0-t0-0", "s": 1}),
+    ],
+)
+def test_a_damaged_case_is_named(
+    case: CaseFolder, tmp_path: Path, file: str, pattern: str, tool: str, asked: dict[str, Any]
+) -> None:
+    """Each innermost object becomes a list, or the other way round."""
+    broken = CaseFolder(tmp_path / case.id)
+    shutil.copytree(case.folder, broken.folder)
+    text = (case.folder / file).read_text()
+    (broken.folder / file).write_text(re.sub(pattern, "[]" if "{" in pattern else "{}", text))
+    talk = Talk(broken)
+    talk.ask("wait", s=2)
+    with pytest.raises(RecordError, match="holds a value that no run writes"):
+        talk.ask(tool, **asked)
 
 
 def test_answers_have_the_time_at_which_they_are_given(case: CaseFolder) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mrc_testbed.testbed.version import NAME, PUBLISHED
+from mrc_testbed.testbed import version
 
 ROOT = Path(__file__).parents[3]
 READ = (
@@ -18,8 +18,10 @@ READ = (
 HISTORY = ROOT / "docs/decisions"
 """Says why things are so, and not what to type."""
 INSTALLS = r"(?:pipx (?:run|install)|uvx|uv tool (?:run|install)|uv add|pip3? install)\b"
-INDEX = re.compile(rf"{INSTALLS}(?! '?\.)(?![^\n]*(?:--spec|--from) \.)[^\n`&;]*?(?<![\w./-])'?{NAME}(?![\w/-])")
-TAG = re.compile(rf"{NAME}(?:/action)?@v\d|action@v\d+\.\d+\.")
+INDEX = re.compile(
+    rf"{INSTALLS}(?! '?\.)(?![^\n]*(?:--spec|--from) \.)[^\n`&;]*?(?<![\w./-])'?{version.NAME}(?![\w/-])"
+)
+TAG = re.compile(rf"{version.NAME}(?:/action)?@v\d|action@v\d+\.\d+\.")
 
 
 def unpublished(text: str) -> list[str]:
@@ -34,7 +36,7 @@ def pages() -> Iterator[Path]:
                 yield path
 
 
-@pytest.mark.skipif(PUBLISHED, reason="a version is published")
+@pytest.mark.skipif(version.PUBLISHED, reason="a version is published")
 def test_no_command_needs_what_is_not_published() -> None:
     found = {str(page.relative_to(ROOT)): unpublished(page.read_text(encoding="utf-8")) for page in pages()}
     found["testbed/version.py"] = []
