@@ -16,6 +16,7 @@ from typing import Any
 
 _STOPPING = tuple(each for each in signal.Signals if each.name in {"SIGTERM", "SIGHUP"})
 """Windows has no SIGHUP."""
+_ENDING = (signal.SIGINT, *_STOPPING)
 _LATER_S = 0.01
 """Until then the callback is left, as a rule."""
 
@@ -63,6 +64,26 @@ def stopping_as_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Signals that end a command wait until the end of the block; a process that is forked in it has them wait until it
+    calls `let_through`, when it can take them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def let_through() -> None:
+    """Take what waits."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def ignored_by_wish(number: signal.Signals) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from mrc_testbed.testbed.app.run import run_scenario
 from mrc_testbed.testbed.errors import RunError, UsageError
+from mrc_testbed.testbed.interrupts import held_back, let_through
 from mrc_testbed.testbed.launcher.tied import end_with_parent
 from mrc_testbed.testbed.report.console import PatientConsole
 from mrc_testbed.testbed.report.outcome import Case, RunOutcome
@@ -43,7 +44,8 @@ class _Run:
         self._name = case.name
         self._process: BaseProcess = _PROCESSES.Process(target=_work, args=(theirs, case, out, quiet, width))
         self._process.daemon = True
-        self._process.start()
+        with held_back():
+            self._process.start()
         theirs.close()
         self.said = ""
         self.found: RunOutcome | BaseException | None = None
@@ -111,10 +113,11 @@ def _work(pipe: Connection, case: Case, out: Path, quiet: bool, width: int) -> N
     """A process of one run. Ctrl-C is for the command, which ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
-    end_with_parent()
     said = StringIO()
     found: RunOutcome | BaseException
     try:
+        end_with_parent()
+        let_through()
         found = run_scenario(
             case.scenario, out, quiet, PatientConsole(file=said, width=width, highlight=False), name=case.name
         )

@@ -29,6 +29,7 @@ from mrc_testbed.testbed.incidents.draw import MOST_ATTEMPTS, draw_case
 from mrc_testbed.testbed.incidents.observed import observed_record
 from mrc_testbed.testbed.incidents.scoring import CaseScore, scored, truth_of
 from mrc_testbed.testbed.incidents.totals import ScoreTotals, by_harm, by_kind
+from mrc_testbed.testbed.interrupts import held_back, let_through
 from mrc_testbed.testbed.launcher.tied import end_with_parent
 from mrc_testbed.testbed.rundir.files import read_json, write_failed
 from mrc_testbed.testbed.rundir.lock import NoLocks, locked
@@ -122,7 +123,9 @@ def _each(work: Callable[[int], SetScore], seeds: Sequence[int], jobs: int) -> I
     processes = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
     with ProcessPoolExecutor(jobs, processes, _follow_the_command) as pool:
         try:
-            yield from pool.map(work, seeds)
+            with held_back():
+                found = pool.map(work, seeds)
+            yield from found
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -133,6 +136,7 @@ def _follow_the_command() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent()
+    let_through()
 
 
 def _scored_seed(folder: Path, kind: str | None, seed: int) -> SetScore:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +59,16 @@ def test_runs_that_nobody_waits_for_are_ended(tmp_path: Path) -> None:
     with RunsAhead(cases(2), 2, tmp_path, True, PatientConsole(file=io.StringIO())) as ahead:
         ahead._begin()
     assert not any(run._process.is_alive() for run in ahead._begun)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM that can be caught")
+def test_sigterm_while_a_process_begins_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead_module, "end_with_parent", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with (
+        RunsAhead(cases(1), 2, tmp_path, True, PatientConsole(file=io.StringIO())) as ahead,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        ahead.next_result()
 
 
 def test_a_run_with_much_to_say_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
