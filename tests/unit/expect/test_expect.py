@@ -145,6 +145,7 @@ def test_a_block_of_yaml_is_one_line() -> None:
         ("goodput >= 3 rtt", 13, "goodput is a rate: unknown unit 'rtt'"),
         ("goodput >= 97%", 14, "expected `of clean` after %"),
         ("goodput >= 97% of dirty", 18, "a relative bound compares with `clean`"),
+        ("fair_after.p100 <= 3 x clean", 23, "fair_after cannot be compared with clean"),
         ("packets_lost <= 3 x clean", 20, "packets_lost cannot be compared with clean"),
         ("goodput >= 2 x clean.p99", 21, "goodput is one number and has no statistic 'p99'"),
         ("goodput >= 97% of clean during cut now", 35, "'now' is unexpected"),
@@ -203,6 +204,7 @@ def test_the_column_of_a_fault_name_is_known() -> None:
 def test_what_is_not_written_is_nothing_and_at_no_place() -> None:
     assert (Length().ns, Length().rtts, Moment().heals) == (0, 0, False)
     assert (Window().column, Moment().column, Scope().column) == (0, 0, 0)
+    assert (str(Window()), str(Moment()), str(Scope())) == ("", "0 s", "")
 
 
 @pytest.mark.parametrize(
@@ -221,6 +223,7 @@ BY = {
     "stall.p100": {"h3", "h0->h4", "each host", "each flow", "some"},
     "goodput": {"h3", "h0->h4", "each host", "each flow", "some", "each job"},
     "step_time.p100": {"h3", "each host", "each job", "some"},
+    "wait_time.p100": {"h3", "h0->h4", "each host", "each flow", "each job", "some"},
     "fair_share.min": {"h0->h4", "each flow", "some"},
     "nacks": {"h3", "each host"},
     "queue_drops": set[str](),
@@ -344,3 +347,28 @@ def test_what_is_not_reserved_is_taken_for_a_name_wherever_one_can_stand(name: s
     for window, names in windows.items():
         assert tuple(fault for fault, _ in parse_expectation(said.format(window)).window.faults) == names
     assert parse_expectation(f"steps_done of {name} == 8 during {name}").figure.scope.name == name
+
+
+@pytest.mark.parametrize(
+    ("dimension", "sizes"),
+    [
+        (Dimension.COUNT, {"": 1}),
+        (Dimension.BYTES, {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}),
+        (Dimension.TIME, {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "rtt": 0}),
+        (
+            Dimension.RATE,
+            {
+                **{"B/s": 1, "KiB/s": 1024, "MiB/s": 1024**2, "GiB/s": 1024**3, "line": 0},
+                **{"bit": 0.125, "kbit": 125, "mbit": 125_000, "gbit": 125_000_000},
+            },
+        ),
+    ],
+)
+def test_units_are_as_large_as_their_names_say(dimension: Dimension, sizes: dict[str, float]) -> None:
+    assert dict(UNITS[dimension]) == sizes
+    metric = next(one for one in METRICS.values() if one.dimension is dimension)
+    assert not any(metric.unit_error(unit) for unit in sizes if unit or dimension in (Dimension.COUNT, Dimension.BYTES))
+
+
+def test_metrics_are_keys_of_tables() -> None:
+    assert len({*METRICS.values()}) == len({metric.example for metric in METRICS.values()})
