@@ -115,9 +115,23 @@ def test_a_fabric_without_a_delay_is_one_of_the_kernel() -> None:
     assert scenario_of("world=kernel", "fabric.rtt=0s").transport is TRANSPORTS["mrc"]
 
 
-def test_lossless_roce_whose_planes_hold_less_than_a_packet_is_refused_with_the_line_to_write() -> None:
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        (BALANCED, "lossless RoCE needs"),
+        (["workload.0.train.qps=2"], "several QPs between two hosts need"),
+        (["endpoint.preset=production"], "several QPs between two hosts need"),
+        (["endpoint.ev_selection=weighted-planes"], "weights of planes need"),
+    ],
+)
+def test_what_needs_a_packet_in_a_plane_is_refused_with_the_line_to_write(changes: list[str], what: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        scenario_of(*BALANCED, "fabric.port_rate=1gbit", "fabric.rtt=2us")
-    assert caught.value.problems[0].message.startswith("a plane holds 0.06 packets in one rtt")
+        scenario_of(*changes, "fabric.port_rate=1gbit", "fabric.rtt=2us")
+    assert caught.value.problems[0].message.startswith(f"a plane holds 0.06 packets in one rtt, and {what} one")
     assert "write `rtt: 100us`" in caught.value.problems[0].message
-    assert scenario_of(*BALANCED, "fabric.port_rate=1gbit", "fabric.rtt=100us").transport.group == "roce"
+    scenario_of(*changes, "fabric.port_rate=1gbit", "fabric.rtt=100us")
+
+
+@pytest.mark.parametrize("changes", [[], ["transport=roce", "workload.0.train.qps=16"]])
+def test_one_qp_and_lossy_roce_do_with_less(changes: list[str]) -> None:
+    scenario_of(*changes, "fabric.port_rate=1gbit", "fabric.rtt=2us")
