@@ -19,6 +19,7 @@ from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
 from mrc_testbed.testbed.checks.scope import about_flows, flows_in, scope_of
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.checks.steps import steps_in, steps_of
 from mrc_testbed.testbed.checks.unmet import require_met
 from mrc_testbed.testbed.checks.windows import (
@@ -232,9 +233,8 @@ def goodput_series(record: RunRecord, window: Window) -> list[GoodputPoint]:
 
 def _of_steps(record: RunRecord, window: Window) -> list[GoodputPoint]:
     """Relative to the clean median of the same job; of several jobs in the order of time."""
-    steps, clean = steps_in(record, replace(window, span=Span.CLEAN)), dict[str, list[int]]()
-    for step in steps:
-        clean.setdefault(step.job, []).append(step.duration_ns)
+    steps = steps_in(record, replace(window, span=Span.CLEAN))
+    clean = gathered((step.job, step.duration_ns) for step in steps)
     medians = {job: statistics.median(durations) for job, durations in clean.items()}
     # Those after a fault may be low because it never got better.
     first_ns = min((outage.invoked_ns for outage in outages(record)), default=inf)
@@ -271,10 +271,7 @@ def _of_flows(record: RunRecord, window: Window) -> list[GoodputPoint]:
         totals[time] = totals.get(time, 0) + count
         going[time] = epoch.flows
     inside = stretches(record, replace(window, span=Span.CLEAN)) if outages(record) else (lambda _: True)
-    usual: dict[frozenset[str], list[int]] = {}
-    for time, total in totals.items():
-        if inside(time):
-            usual.setdefault(going[time], []).append(total)
+    usual = gathered((going[time], total) for time, total in totals.items() if inside(time))
     medians = {flows: statistics.median(figures) for flows, figures in usual.items()}
     if not any(medians.values()):
         raise NoData("no goodput outside all faults to compare with")

@@ -14,6 +14,7 @@ from mrc_testbed.testbed.checks.flows import LEAST_PACKETS
 from mrc_testbed.testbed.checks.intervals import Interval
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.checks.windows import in_words, nothing, stretches, workload_ns
 from mrc_testbed.testbed.expect import Window
 from mrc_testbed.testbed.rundir.packed import read_rows
@@ -70,11 +71,8 @@ def shares_by_switch(record: RunRecord, window: Window) -> list[list[float]]:
 
 def _uplinks(ports: Iterable[Port]) -> list[list[Port]]:
     """Those of each switch that has any."""
-    found: dict[str, list[Port]] = {}
-    for node, port in ports:
-        if parse_switch(node) and port.startswith("up"):
-            found.setdefault(node, []).append((node, port))
-    return list(found.values())
+    up = ((node, (node, port)) for node, port in ports if parse_switch(node) and port.startswith("up"))
+    return list(gathered(up).values())
 
 
 def _rates_bps(record: RunRecord) -> dict[Port, int]:

@@ -1,11 +1,15 @@
-"""The statistics of the expectation language. Pure."""
+"""The statistics of the expectation language, and values by what they have in common. Pure."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import ceil, isnan, nan
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def statistic(values: Sequence[float], stat: str) -> float:
@@ -32,3 +36,11 @@ def nearest_rank(values: Sequence[float], percent: str | int) -> float:
     ranked = sorted(values)
     rank = ceil(Fraction(percent) * len(ranked) / 100)  # of 1000 values 99.9 % are 999, and 1000 with floats
     return float(ranked[max(1, rank) - 1])
+
+
+def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The values of each key, in their order."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

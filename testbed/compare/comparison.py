@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean
 
 from mrc_testbed.testbed.checks.result import Status
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.compare.copies import unlike_copies
 from mrc_testbed.testbed.compare.figures import LESS, MORE, ComparedFigure, figures_among
 from mrc_testbed.testbed.compare.groups import Axis, RunGroup, grouped
@@ -176,12 +177,8 @@ def _row(figure: ComparedFigure, columns: Sequence[ComparisonColumn], base: int)
 
 
 def _values(figure: ComparedFigure, column: ComparisonColumn) -> _Values:
-    found: dict[Block, list[float]] = {}
-    for run in column.counted:
-        value = run.figures.values.get(figure.key)
-        if value is not None:
-            found.setdefault((run.machine, run.seed), []).append(value)
-    return found
+    known = [run for run in column.counted if figure.key in run.figures.values]
+    return gathered(((run.machine, run.seed), run.figures.values[figure.key]) for run in known)
 
 
 def _cell(kind: str, values_of: _Values, runs: int, base: _Values) -> ComparisonCell:
@@ -214,10 +211,7 @@ def _estimate(kind: str, of: _Values, base: _Values) -> Estimate:
 
 
 def _by_machine(values_of: _Values) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for (machine, _), values in values_of.items():
-        found.setdefault(machine, []).extend(values)
-    return found
+    return gathered((machine, value) for (machine, _), values in values_of.items() for value in values)
 
 
 def _flat(values_of: _Values) -> tuple[float, ...]:

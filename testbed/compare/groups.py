@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.compare.runs import SIDE, ComparedRun
 from mrc_testbed.testbed.scenario.model.matrix import NAMED
 from mrc_testbed.testbed.scenario.model.queue_pairs import QPS
@@ -54,12 +55,9 @@ class Grouping:
 
 def grouped(runs: Sequence[ComparedRun]) -> Grouping:
     """Groups in axis order, else in order of appearance. The group of the first run is the base."""
-    alike: dict[tuple[tuple[str, str], ...], list[ComparedRun]] = {}
     names = _names(runs)
-    for run in runs:
-        mine = {key: value for key, value in run.settings.items() if key in names or key not in NAMED}
-        alike.setdefault(tuple(sorted(mine.items())), []).append(run)
-    parts = [tuple(part) for part in alike.values()]
+    mine = ([item for item in run.settings.items() if item[0] in names or item[0] not in NAMED] for run in runs)
+    parts = [tuple(part) for part in gathered(zip(map(tuple, map(sorted, mine)), runs, strict=True)).values()]
     moved = [key for key in _differing([part[0].settings for part in parts]) if key in names or key not in NAMED]
     moved = [key for key in moved if not _goes_with_its_choice(key, runs)]
     keys = [key for key in moved if not _is_explained(key, names, runs)]

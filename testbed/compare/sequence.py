@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.compare.determinism import DeterminismCheck, determinism_checks
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.story import NO_FAULT, Chapter, StoryEvent, chapters
@@ -131,9 +132,7 @@ def _crossed(pairs: Sequence[tuple[StoryEvent, StoryEvent]], bound_ns: int) -> s
 
 def _pairs(first: Sequence[StoryEvent], second: Sequence[StoryEvent]) -> Iterator[tuple[StoryEvent, StoryEvent]]:
     """The same events of both runs, matched in order if repeated."""
-    waiting: dict[str, list[StoryEvent]] = {}
-    for one in second:
-        waiting.setdefault(one.what, []).append(one)
+    waiting = gathered((one.what, one) for one in second)
     for one in first:
         if waiting.get(one.what):
             yield one, waiting[one.what].pop(0)

@@ -15,6 +15,7 @@ from math import expm1, log
 from statistics import geometric_mean, median
 
 from mrc_testbed.testbed.checks.scale import number
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.compare.comparison import NEGLIGIBLE, RATIO, Comparison, ComparisonRow
 from mrc_testbed.testbed.compare.figures import ComparedFigure
 from mrc_testbed.testbed.compare.runs import ComparedRun
@@ -61,7 +62,7 @@ class FigureSpread:
 def spreads(comparison: Comparison) -> tuple[FigureSpread, ...]:
     """Of the figures that are shown where there is little room; none unless each group has runs of five seeds."""
     groups = _groups(comparison)
-    if not groups or comparison.unlike or any(len(_by_seed(runs)) < LEAST_SEEDS for _, runs in groups):
+    if not groups or comparison.unlike or any(len({run.seed for run in runs}) < LEAST_SEEDS for _, runs in groups):
         return ()
     base = 0 if comparison.alike else comparison.base
     found = (_spread(row, groups, base) for row in comparison.rows if row.figure.main and row.kind == RATIO)
@@ -76,13 +77,6 @@ def _groups(comparison: Comparison) -> list[_Group]:
     if comparison.alike:
         return [("all runs", [run for column in comparison.columns for run in column.counted])]
     return [(column.label, column.counted) for column in comparison.columns]
-
-
-def _by_seed(runs: Sequence[ComparedRun]) -> dict[int, list[ComparedRun]]:
-    found: dict[int, list[ComparedRun]] = {}
-    for run in runs:
-        found.setdefault(run.seed, []).append(run)
-    return found
 
 
 def _spread(row: ComparisonRow, groups: Sequence[_Group], base: int) -> FigureSpread | None:
@@ -105,11 +99,8 @@ def _spread(row: ComparisonRow, groups: Sequence[_Group], base: int) -> FigureSp
 
 def _values(key: str, runs: Sequence[ComparedRun]) -> dict[int, float]:
     """By seed, of several runs with it their mean."""
-    found = {
-        seed: [run.figures.values[key] for run in some if key in run.figures.values]
-        for seed, some in _by_seed(runs).items()
-    }
-    return {seed: geometric_mean(some) for seed, some in found.items() if some}
+    found = gathered((run.seed, run.figures.values[key]) for run in runs if key in run.figures.values)
+    return {seed: geometric_mean(some) for seed, some in found.items()}
 
 
 def pseudo_values(values: Sequence[float]) -> list[float]:

@@ -16,6 +16,7 @@ from mrc_testbed.testbed.checks.left_behind import stall_span
 from mrc_testbed.testbed.checks.outage import death_words, stalls
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.checks.windows import Outage, aftermath_ns, outages
 from mrc_testbed.testbed.compare.comparison import Comparison, ComparisonColumn
 from mrc_testbed.testbed.compare.figures import asked
@@ -136,10 +137,7 @@ def variant_rows(comparison: Comparison) -> list[VariantRow]:
 
 def fault_outages(comparison: Comparison) -> list[FaultOutage]:
     """Every fault of the scenario that some run injected."""
-    found: dict[str, list[Outage]] = {}
-    for run in comparison.runs:
-        for outage in outages(run.record):
-            found.setdefault(outage.fault, []).append(outage)
+    found = gathered((outage.fault, outage) for run in comparison.runs for outage in outages(run.record))
     return [
         FaultOutage(
             name,

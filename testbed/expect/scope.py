@@ -35,13 +35,14 @@ class ScopeKind(Enum):
 EACH_NOUNS = {"host": ScopeKind.EACH_HOST, "flow": ScopeKind.EACH_FLOW, "job": ScopeKind.EACH_JOB}
 """What follows `each`."""
 _KNOWN_BY = {
-    ScopeKind.HOST: By.HOST,
-    ScopeKind.EACH_HOST: By.HOST,
-    ScopeKind.PAIR: By.PAIR | By.FLOW,
-    ScopeKind.GROUP: By.PAIR | By.FLOW | By.JOB,
-    ScopeKind.EACH_FLOW: By.PAIR | By.FLOW,
-    ScopeKind.EACH_JOB: By.JOB,
+    ScopeKind.HOST: (By.HOST, "by host"),
+    ScopeKind.EACH_HOST: (By.HOST, "by host"),
+    ScopeKind.PAIR: (By.PAIR | By.FLOW, "by pair of hosts"),
+    ScopeKind.GROUP: (By.PAIR | By.FLOW | By.JOB, "by flow or job"),
+    ScopeKind.EACH_FLOW: (By.PAIR | By.FLOW, "by flow"),
+    ScopeKind.EACH_JOB: (By.JOB, "by job"),
 }
+"""How a metric must be known for a scope, and that in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,10 @@ def read_scope(scan: Scanner, metric: Metric) -> Scope:
         whole = "run" if metric.windows is Windows.RUN else "fabric"
         scan.fail(f"{metric.name} is only defined for the whole {whole}; leave `of` out", of.start())
     scope = _each(scan) or _named(scan, metric)
-    if not metric.by & _KNOWN_BY[scope.kind]:
+    known, words = _KNOWN_BY[scope.kind]
+    if not metric.by & known:
         wanted = " or ".join(_EXAMPLES[by] for by in metric.by)
-        scan.fail(f"{metric.name} is not known {_BY_WORDS[scope.kind]}; write of {wanted}", scope.column)
+        scan.fail(f"{metric.name} is not known {words}; write of {wanted}", scope.column)
     return scope
 
 
@@ -109,13 +111,3 @@ def _named(scan: Scanner, metric: Metric) -> Scope:
         return Scope(ScopeKind.PAIR, f"{name[1]}->{name[3]}", name.start())
     kind = ScopeKind.GROUP if parse_host(name[1]) is None else ScopeKind.HOST
     return Scope(kind, name[1], name.start())
-
-
-_BY_WORDS = {
-    ScopeKind.HOST: "by host",
-    ScopeKind.EACH_HOST: "by host",
-    ScopeKind.PAIR: "by pair of hosts",
-    ScopeKind.GROUP: "by flow or job",
-    ScopeKind.EACH_FLOW: "by flow",
-    ScopeKind.EACH_JOB: "by job",
-}

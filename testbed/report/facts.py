@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mrc_testbed.testbed.checks.advice import stolen_words
-from mrc_testbed.testbed.checks.ends import End, How
+from mrc_testbed.testbed.checks.ends import How
 from mrc_testbed.testbed.checks.figure import evaluate_figure
 from mrc_testbed.testbed.checks.outage import death_words
 from mrc_testbed.testbed.checks.record import RunRecord
@@ -16,7 +16,7 @@ from mrc_testbed.testbed.checks.result import Fidelity, FidelityFigure
 from mrc_testbed.testbed.checks.scale import amount, number, with_rtts
 from mrc_testbed.testbed.checks.scope import scope_of
 from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
-from mrc_testbed.testbed.checks.statistics import statistic
+from mrc_testbed.testbed.checks.statistics import gathered, statistic
 from mrc_testbed.testbed.checks.steps import step_durations, steps_by_job
 from mrc_testbed.testbed.checks.windows import NoData, Outage, outages
 from mrc_testbed.testbed.checks.world_time import CLEAN_STEP
@@ -129,9 +129,7 @@ def job_facts(record: RunRecord) -> Iterator[tuple[str, str]]:
 def ends_words(record: RunRecord) -> str:
     """`job-b died at 1 s: QP h1->h3: retry exceeded; survived: job-a`, and what the testbed stopped and why; empty
     where all came to their end, and of a workload that is one thing, whose death the verdict tells."""
-    by_how: dict[How, list[End]] = {}
-    for end in record.ends.values():
-        by_how.setdefault(end.how, []).append(end)
+    by_how = gathered((end.how, end) for end in record.ends.values())
     if len(record.ends) < 2 or record.workload_done or record.start_ns is None:
         return ""
     stopped = by_how.get(How.STOPPED, [])

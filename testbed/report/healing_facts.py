@@ -10,6 +10,7 @@ from mrc_testbed.testbed.checks.healing import Healing, Losses, healings
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, number
 from mrc_testbed.testbed.checks.shown import NOTHING, UNKNOWN
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.expect import METRICS
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 
@@ -31,10 +32,7 @@ class HealingRow:
 
 def healing_rows(record: RunRecord) -> list[HealingRow]:
     """One row per injected fault, in time order."""
-    by_fault: dict[str, list[Healing]] = {}
-    for one in healings(record):
-        by_fault.setdefault(one.outage.fault, []).append(one)
-    return [_row(occurrences) for occurrences in by_fault.values()]
+    return [_row(one) for one in gathered((one.outage.fault, one) for one in healings(record)).values()]
 
 
 def _row(occurrences: Sequence[Healing]) -> HealingRow:

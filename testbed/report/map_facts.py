@@ -8,6 +8,7 @@ from mrc_testbed.testbed.checks.locating import FaultFound, LocatingScore
 from mrc_testbed.testbed.checks.mapping import live_score
 from mrc_testbed.testbed.checks.record import RunRecord
 from mrc_testbed.testbed.checks.scale import amount, with_rtts
+from mrc_testbed.testbed.checks.statistics import gathered
 from mrc_testbed.testbed.checks.windows import NoData
 from mrc_testbed.testbed.expect.vocabulary import Dimension
 from mrc_testbed.topos.units import plural
@@ -22,9 +23,7 @@ def mapper_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     except NoData as lacking:
         yield "mapper", f"not known: {lacking}"
         return
-    by_fault: dict[str, list[FaultFound]] = {}
-    for one in score.faults:
-        by_fault.setdefault(one.span.fault, []).append(one)
+    by_fault = gathered((one.span.fault, one) for one in score.faults)
     texts = [_fault_words(record, fault, found) for fault, found in by_fault.items()]
     for number_of_line, text in enumerate([*texts, _totals(record, score)]):
         yield ("" if number_of_line else "mapper"), text
