@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from mrc_testbed.testbed.checks.cause import Cause, causes_of_checks, causes_of_machine
 from mrc_testbed.testbed.checks.end_rows import EndRow
-from mrc_testbed.testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Fidelity, Status
+from mrc_testbed.testbed.checks.result import HARMLESS, NOT_JUDGED, CheckResult, Fidelity, FidelityFigure, Status
 from mrc_testbed.testbed.errors import ExitCode
 from mrc_testbed.testbed.expect.vocabulary import Severity
 from mrc_testbed.testbed.rundir.lines import Party
-from mrc_testbed.testbed.scenario import SCENARIO_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +95,37 @@ class Verdict:
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Verdict:
         """The inverse of as_dict. Raises KeyError, TypeError or ValueError for malformed data."""
-        fidelity = {**value["fidelity"], "figures": [_figure(figure) for figure in value["fidelity"]["figures"]]}
-        told = {"judged": value["verdict"] not in NOT_JUDGED, **value, "status": value["verdict"], "fidelity": fidelity}
-        return _ADAPTER.validate_python({**told, "checks": [_check(check) for check in value["checks"]]})
+        checks = tuple(_check(check) for check in value["checks"])
+        fidelity = value["fidelity"]
+        figures = tuple(map(_figure, fidelity["figures"]))
+        told = {key: each for key, each in fidelity.items() if key != "ok"}
+        machine = Fidelity(**_with_party({**told, "figures": figures}))
+        status = Status(value["verdict"])
+        judged = value.get("judged", status not in NOT_JUDGED)
+        ends = tuple(EndRow(**end) for end in value.get("ends", ()))
+        return Verdict(status, value["scenario"], checks, machine, value.get("death", ""), judged, ends)
 
 
-_ADAPTER = TypeAdapter(Verdict)
+def _check(value: Mapping[str, Any]) -> CheckResult:
+    unbelieved = value["unbelieved"]
+    words = {"status": Status(value["status"]), "unbelieved": Status(unbelieved) if unbelieved else None}
+    copied = {"place": f"scenario.yaml:{value['line']}"} if value["line"] and "place" not in value else {}
+    return CheckResult(**_with_party({**value, **words, **copied, "level": Severity(value["level"])}))
 
 
-def _check(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A check of an older run has a line of the copy alone."""
-    return {"place": f"{SCENARIO_FILE}:{value['line']}" if value["line"] else "", **value}
-
-
-def _figure(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of older runs, whose causes have no party, `why` says all of it, its name first."""
+def _figure(value: Mapping[str, Any]) -> FidelityFigure:
+    """Of older runs `why` says all of it, its name first."""
+    figure = FidelityFigure(**_with_party(value))
     if "who" in value:
-        return value
-    name, why = value["name"], value["why"] if value["observed"] is None else ""
-    return {**value, "why": why.removeprefix(f"{name} was ").removeprefix(f"{name} is ")}
+        return figure
+    return replace(
+        figure,
+        why=""
+        if figure.observed is not None
+        else figure.why.removeprefix(f"{figure.name} was ").removeprefix(f"{figure.name} is "),
+    )
+
+
+def _with_party(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs from before causes had a party have none."""
+    return {**value, **({"who": Party(value["who"])} if "who" in value else {})}
