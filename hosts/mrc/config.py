@@ -22,6 +22,12 @@ DEFAULT_ALGORITHM = "nscc"
 """Congestion control, see hosts/mrc/cc."""
 DEFAULT_SELECTION = "adaptive"
 """Choice of EVs, see hosts/mrc/evselect."""
+WITH_DATA, CONTROL = "data", "control"
+"""Values of `probe_class`."""
+WAIT, PASS = "wait", "pass"
+"""Values of `busy_port`."""
+GOOD, PROBES = "good", "probes"
+"""Values of `allow_to`."""
 STAMP_SHIFT = 13
 """Timestamps with tsr = 1, our own unit, count 2^13 ns = 8.192 us in 16 bits and wrap after 537 ms (ours)."""
 STAMPED_T = 8
@@ -61,6 +67,9 @@ class EndpointConfig:
     """A name in `mrc_testbed.hosts.mrc.cc.ALGORITHMS`, or of a plugin."""
     ev_selection: str = DEFAULT_SELECTION
     """A name in `mrc_testbed.hosts.mrc.evselect.SELECTIONS`, or of a plugin."""
+    busy_port: str = WAIT
+    """What a packet does when the port of the plane whose turn it is has no room: PASS, the plane loses its turn to the
+    next whose port has (spec 9.3, by its readers), or WAIT for it (ours). Selections without rotations wait."""
     switches_trim: bool = False
     """Do the switches of this fabric trim? Must be the same on all hosts: NSCC's target delay follows from it."""
     dynamic_mpr: int = 0
@@ -84,6 +93,14 @@ class EndpointConfig:
     """Infer the loss of a retransmission from SACKs, as that of a first attempt. Off, only the timeout finds it."""
     probe_interval_ns: int = 0
     """First pause before an EV probe of a bad path; 0: max(4T, 10 ms)."""
+    allow_to: str = PROBES
+    """What a path is that a controller allows again: GOOD (readers; the API can ask for either), or ASSUMED_BAD until
+    PROBES have vouched for it."""
+    bad_after_losses: int = 1
+    """Packets that an EV loses untrimmed within 64 T before it is ASSUMED_BAD (P1 2.1: one; a reader: "repeated")."""
+    probe_class: str = CONTROL
+    """How EV probes on bad paths travel: WITH_DATA, where switches may mark them (readers, of reliability probes, and
+    needed by the way from ASSUMED_BAD to SKIP), or in the class of CONTROL, before data. Other EV probes do always."""
     probe_successes: int = 3
     """Consecutive answers to EV probes before a path carries data again (P1 2.1: "enough"; the 3 is
     ours)."""

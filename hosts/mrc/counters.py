@@ -70,7 +70,7 @@ class Counters(Counted):
     port_updates_received: int = 0
     reliability_probes_sent: int = 0
     suspect_probes_sent: int = 0
-    """Those among them that wait with the data, on the EV of the oldest missing packet."""
+    """Those among them that wait with the data, on the EV of the oldest missing packet, and EV probes that do."""
     suspect_probes_received: int = 0
     """Those of a peer."""
     reliability_probes_answered: int = 0

@@ -138,7 +138,7 @@ class Endpoint(EndpointBase[Context, Qp]):
             target.deny(path)
 
     def allow(self, peer: int, paths: Sequence[PathId], now_ns: int) -> None:
-        """Undo `deny`: the paths return when probes have vouched for them."""
+        """Undo `deny`: the paths return at once, or when probes have vouched for them (`allow_to`)."""
         target = self._peer(peer)
         for path in target.find(paths):
             target.allow(path, now_ns)
@@ -302,10 +302,14 @@ class Endpoint(EndpointBase[Context, Qp]):
             qp.sender.on_nack(bits, reason, refused_ev, now_ns)
 
     def _on_probe(self, view: memoryview, receiver: Receiver, entropy: int, traffic_class: int, now_ns: int) -> None:
-        if traffic_class & ~bth.ECN_MASK != self._context.control_class:
-            self._context.counters.suspect_probes_received += 1
+        self._note_class(traffic_class)
         _, probe_id, timestamp = wire.parse_probe(view)
         receiver.on_probe(probe_id, timestamp, entropy, now_ns)
+
+    def _note_class(self, traffic_class: int) -> None:
+        """A probe that came in the class of data is data to the ports on its way."""
+        if traffic_class & ~bth.ECN_MASK != self._context.control_class:
+            self._context.counters.suspect_probes_received += 1
 
     def _on_request(
         self, view: memoryview, peer: Peer, entropy: int, traffic_class: int, arrival_ns: int, now_ns: int
@@ -313,6 +317,7 @@ class Endpoint(EndpointBase[Context, Qp]):
         operation, request_id, port_mask, timestamp, tsr = wire.parse_request(view)
         mark = int(traffic_class & bth.ECN_MASK == bth.ECN_CE)
         if operation == wire.OP_EV_PROBE:
+            self._note_class(traffic_class)
             path = peer.answer_path(entropy >> 16, port_mask)
             peer.one_way.probed(timestamp, arrival_ns, peer.timing.forwarding_ns)
         elif operation == wire.OP_PORT_STATUS:

@@ -1,7 +1,7 @@
 """The life of an EV as a table (spec, figure 5, by its readers; docs/protocol.md, "Paths").
 
-Ours is what follows DENIED: the readers of the specification have an EV that is allowed again GOOD, ours has to pass
-probes first.
+Two states may follow DENIED: the readers of the specification have an EV that is allowed again GOOD, ours has to pass
+probes first (`endpoint.allow_to`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class EvInput(Enum):
     """As PROBES_PASSED, but the last answer said that its probe was marked (m = SKIP_ONCE)."""
     DENY = "deny"
     ALLOW = "allow"
+    ALLOW_GOOD = "allow good"
+    """As ALLOW, of a controller that vouches for the path."""
 
 
 TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
@@ -59,6 +61,7 @@ TRANSITIONS: dict[tuple[EvState, EvInput], EvState] = {
     (EvState.ASSUMED_BAD, EvInput.DENY): EvState.DENIED,
     # Ours: nobody knows how the path fared while it was denied, so probes must vouch for it.
     (EvState.DENIED, EvInput.ALLOW): EvState.ASSUMED_BAD,
+    (EvState.DENIED, EvInput.ALLOW_GOOD): EvState.GOOD,
 }
 
 

@@ -22,6 +22,7 @@ class Path:
         "index",
         "label",
         "last_tx_ns",
+        "losses_ns",
         "lost",
         "penalty",
         "plane",
@@ -50,6 +51,8 @@ class Path:
         """Data packets, retransmissions included."""
         self.lost = 0
         """Of these, those that vanished without explanation."""
+        self.losses_ns: list[int] = []
+        """When it lost packets lately, too few to fail it."""
         self.last_tx_ns = 0
         self.answered = False
         """Has an EV probe on it ever been answered?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from mrc_testbed.hosts.common.errors import UnknownPathError
-from mrc_testbed.hosts.mrc.config import EndpointConfig
+from mrc_testbed.hosts.mrc.config import GOOD, EndpointConfig
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.events import EvChanged, FloorHeld, PlaneChanged
 from mrc_testbed.hosts.mrc.evselect.evset import EvSet
@@ -18,6 +18,9 @@ from mrc_testbed.hosts.mrc.reasons import LossReason
 from mrc_testbed.hosts.mrc.reverse import ReverseSet
 from mrc_testbed.hosts.mrc.timing import Timing
 from mrc_testbed.hosts.mrc.views import SenderView
+
+LOSSES_T = 64
+"""Losses further apart than this many T are of different causes (ours)."""
 
 
 class Peer:
@@ -140,13 +143,21 @@ class Peer:
         if sent_ns < path.restored_ns:
             return  # what was lost before the EV failed says nothing of it after it was probed
         self.selection.on_loss(path, sent_ns, now_ns)
-        if not self.selection.retires:
+        if not self.selection.retires or not self._lost_enough(path, now_ns):
             return
         at_floor = path.state in IN_USE and self.evs.count(path.plane) <= self._floor[path.plane]
         if at_floor and self._answers(path.plane, sent_ns):
             self._hold(path, reason)
         else:
             self._retire(path, EvInput.LOSS, reason.value, sent_ns, now_ns)
+
+    def _lost_enough(self, path: Path, now_ns: int) -> bool:
+        """Has it lost `bad_after_losses` packets within LOSSES_T? They are forgotten then."""
+        path.losses_ns = [*(at for at in path.losses_ns if at > now_ns - LOSSES_T * self.timing.t_ns), now_ns]
+        enough = len(path.losses_ns) >= self._context.config.bad_after_losses
+        if enough:
+            path.losses_ns = []
+        return enough
 
     def condemn(self, path: Path, now_ns: int) -> None:
         """The peer asks not to use this EV any more."""
@@ -198,8 +209,12 @@ class Peer:
         self._change(path, EvInput.DENY, EvInput.DENY.value, 0)
 
     def allow(self, path: Path, now_ns: int) -> None:
-        """The EV may prove itself."""
-        if self._change(path, EvInput.ALLOW, EvInput.ALLOW.value, 0):
+        """The EV is GOOD, or may prove itself, as `allow_to` says."""
+        was_usable = self.evs.usable(path.plane)
+        if self._context.config.allow_to == GOOD:
+            if self._change(path, EvInput.ALLOW_GOOD, EvInput.ALLOW.value, 0):
+                self._resume(path.plane, was_usable, now_ns)
+        elif self._change(path, EvInput.ALLOW, EvInput.ALLOW.value, 0):
             self.prober.watch(path, now_ns, failed=False)
 
     def _change(self, path: Path, event: EvInput, trigger: str, first_lost_ns: int) -> bool:

@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
+from mrc_testbed.hosts.mrc.config import WITH_DATA
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.events import PathAnswered
 from mrc_testbed.hosts.mrc.paths import Path
@@ -49,6 +50,7 @@ class Prober:
 
     __slots__ = (
         "_asked",
+        "_class",
         "_context",
         "_heap",
         "_next_id",
@@ -65,6 +67,8 @@ class Prober:
         self._context = context
         self._timing = timing
         self._successes = context.config.probe_successes
+        self._class = context.no_trim_class if context.config.probe_class == WITH_DATA else None
+        """Of probes on bad paths; None: that of control."""
         self._suspects: dict[Path, _Suspect] = {}
         self._heap: list[tuple[int, int]] = []
         """(time, path index); an entry whose time is not the suspect's any more is void."""
@@ -75,14 +79,15 @@ class Prober:
         """Requests of a controller, which hears of their answers."""
         self.wake_ns = NEVER
 
-    def probe(self, path: Path, now_ns: int) -> int:
-        """Send one probe on `path`; returns its request id."""
+    def probe(self, path: Path, now_ns: int, traffic_class: int | None = None) -> int:
+        """Send one probe on `path`, in the control class unless another is given; returns its request id."""
         request_id = self._next_id
         self._next_id = request_id + 1 & _ID_MASK
         self._pending[request_id] = path, now_ns
         if len(self._pending) > PENDING_PER_PATH * len(self._peer.paths):
             del self._pending[next(iter(self._pending))]
-        self._context.send_control(path, self._emit, (request_id,))
+        emit = self._emit if traffic_class is None else self._emit_with_data
+        self._context.send_control(path, emit, (request_id,), traffic_class)
         self._context.counters.probes_sent += 1
         return request_id
 
@@ -97,6 +102,11 @@ class Prober:
         context = self._context
         mask, ts_field = context.ports.table.carrier_mask, context.config.ts_field
         return wire.emit_request(buffer, wire.OP_EV_PROBE, request_id, mask, context.stamp(now_ns), ts_field)
+
+    def _emit_with_data(self, buffer: memoryview, now_ns: int, request_id: int) -> int:
+        """One that waits with the data counts as data when it leaves."""
+        self._context.counters.suspect_probes_sent += 1
+        return self._emit(buffer, now_ns, request_id)
 
     def watch(self, path: Path, now_ns: int, failed: bool) -> None:
         """Begin to probe `path`, which has just `failed`, or was kept out of use until now."""
@@ -129,7 +139,7 @@ class Prober:
         return heap[0][0] if heap else NEVER
 
     def _send(self, suspect: _Suspect, now_ns: int) -> None:
-        suspect.request_id = self.probe(suspect.path, now_ns)
+        suspect.request_id = self.probe(suspect.path, now_ns, self._class)
         suspect.send_at = NEVER
         suspect.timeout_at = now_ns + self._timing.probe_timeout_ns()
         self._schedule(suspect, suspect.timeout_at)

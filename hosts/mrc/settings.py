@@ -24,6 +24,7 @@ NUMBERS = {
     "reorder_packets": 0,
     "probe_interval_ns": 0,
     "probe_successes": 1,
+    "bad_after_losses": 1,
     "dscp_data": 0,
     "dscp_retransmission": 0,
     "dscp_no_trim": 0,
@@ -33,8 +34,8 @@ NUMBERS = {
 }
 """Whole numbers, and the least that each can be."""
 FLAGS = ("icrc", "trim_nack", "reinfer", "switches_trim")
-NAMES = ("congestion_control", "ev_selection")
-"""Of implementations; the endpoint knows which there are."""
+NAMES = ("congestion_control", "ev_selection", "probe_class", "busy_port", "allow_to")
+"""Of implementations, which the endpoint knows, and words."""
 OF_ALL_PACKETS = ("payload_bytes", "icrc")
 """Those that any transport has whose packets are made here."""
 

@@ -12,7 +12,7 @@ from mrc_testbed.hosts.common.memory import ReadableMemory
 from mrc_testbed.hosts.common.messages import Message
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc import wire
-from mrc_testbed.hosts.mrc.config import QpAttributes
+from mrc_testbed.hosts.mrc.config import PASS, QpAttributes
 from mrc_testbed.hosts.mrc.context import Context
 from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
 from mrc_testbed.hosts.mrc.evselect.rotation import Rotation
@@ -28,7 +28,7 @@ class Transmission(LossRecovery):
     """Writes one QP's messages over its peer's paths, as packets."""
 
     __slots__ = (
-        "_initial_psn", "_remote_qpn", "_rkey", "_rotation", "_stamp_shift", "_ts_field", "selection"
+        "_initial_psn", "_passing", "_remote_qpn", "_rkey", "_rotation", "_stamp_shift", "_ts_field", "selection"
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,8 @@ class Transmission(LossRecovery):
         self.selection = peer.selection
         self._rotation: Rotation | None = peer.selection if isinstance(peer.selection, Rotation) else None
         """As `_nscc` of `LossRecovery`."""
+        self._passing = self._rotation if context.config.busy_port == PASS else None
+        """The rotation, if it passes over full ports."""
         self._initial_psn = local.psn
         self._remote_qpn = remote.qpn
         self._rkey = remote.rkey
@@ -59,12 +61,21 @@ class Transmission(LossRecovery):
         self.wake()
 
     def may_send_at(self, now_ns: int) -> int:
-        """When the plane whose turn it is has tokens; NEVER where none can be used."""
+        """When the plane whose turn it is has tokens, or any that may be passed on to; NEVER where none can be used."""
         plane = self.selection.turn if self._rotation is None else self._rotation.turn
         if plane == NO_PLANE:
             self.stalled(now_ns)
             return NEVER
-        return self._context.pacer.ready_at(plane)
+        ready_at = self._context.pacer.ready_at(plane)
+        if self._passing is None or ready_at <= now_ns:
+            return ready_at
+        return self._pass_over(self._passing, now_ns)
+
+    def _pass_over(self, rotation: Rotation, now_ns: int) -> int:
+        """The port whose turn it is is full: turn to one with room, or say when the first has."""
+        pacer, usable = self._context.pacer, self.peer.evs.usable
+        rotation.pass_over(lambda plane: pacer.ready_at(plane) <= now_ns)
+        return min(pacer.ready_at(plane) for plane in range(self._context.config.planes) if usable(plane))
 
     def stalled(self, now_ns: int) -> None:
         """No plane is usable: time, and with it the retry counter, goes on all the same."""

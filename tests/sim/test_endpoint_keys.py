@@ -14,6 +14,8 @@ from mrc_testbed.hosts.mrc.config import EndpointConfig
 from mrc_testbed.hosts.mrc.evstate import EvState
 from mrc_testbed.hosts.mrc.settings import read_settings
 from mrc_testbed.testbed.scenario import EndpointSettings, load_scenario_text
+from mrc_testbed.testbed.switching.thresholds import PortThresholds
+from mrc_testbed.topos.nodes import Link
 from tests.sim.simnet import MS, RATE, EvChanged, Net, T, pattern
 from tests.sim.test_congestion_paths import trim
 from tests.sim.test_loss import is_data
@@ -38,9 +40,35 @@ def net(text: str, **more) -> Net:
     return Net(**more | settings(text))
 
 
+def fill(story: Net, token: tuple[int, int, int], link: Link) -> None:
+    """Have host 1 send on, by a path over this link, which it keeps half a T behind."""
+    if story.ports.fabric.backlog_ns(link.near.node, link.near.name) < T // 2:
+        for _ in range(8):
+            story.ports.send(1, token, wire.CLASS_NO_TRIM, bytes(PACKET))
+    story.scheduler.at(story.now + T // 8, fill, story, token, link)
+
+
+def dropping_one(story: Net, token: tuple[int, int, int], lost: list[bytes]) -> Any:
+    """The next data packet of host 0 on this path vanishes."""
+
+    def tap(host, on, traffic_class, packet):
+        if host or on != token or lost or not is_data(packet):
+            return True
+        lost.append(packet)
+        return False
+
+    story.taps.append(tap)
+    return tap
+
+
+def returned(story: Net) -> list[EvChanged]:
+    return [event for event in story.events_of(EvChanged) if event.old is EvState.ASSUMED_BAD]
+
+
 def test_every_key_has_its_test_here():
     keys = {field.alias or name for name, field in EndpointSettings.model_fields.items()}
     elsewhere = {"denylist", "entropies", "icrc", "congestion_control", "ev_selection", "ev_active", "reinfer"}
+    elsewhere |= {"busy_port"}
     here = {word for name in globals() if name.startswith("test_key_") for word in [name.removeprefix("test_key_")]}
     assert {key for key in keys - elsewhere if not any(name.startswith(key) for name in here)} == set()
 
@@ -131,6 +159,56 @@ def test_key_dscp():
     assert {dscp for opcode, dscp in seen if opcode > wire.LAST_DATA_OPCODE} == {3}
     rested = [event for event in story.events_of(EvChanged) if event.new is EvState.SKIP]
     assert [event.trigger for event in rested] == ["trimmed"], "one value for all: the last hop's cost an EV as well"
+
+
+@pytest.mark.parametrize(("probes", "trigger"), [("data", "probe_congested"), ("control", "probes_passed")])
+def test_key_probe_class_says_whether_a_recovery_probe_meets_the_queue(probes, trigger):
+    """Others keep the queue of an uplink above the threshold for marks: only what waits in it is marked."""
+    levels = PortThresholds(ecn_low=0.1, ecn_high=0.2, trim=100, trim_last_hop=100, drop=100)
+    story = net(f"probe_class: {probes}", hosts=4, switches=levels, planes=2, uplinks=2)
+    story.ports.fabric.set_rate(story.ports.uplink(0, 1, 1).name, RATE // 2)
+    stop = endless(story, story.join(0, 2))
+    fill(story, (3, 1, 1), story.ports.uplink(0, 1, 1))
+    story.cut(plane=1, uplink=1, src=0)
+    story.run(lambda: retired(story), within=20 * T)
+    story.heal(plane=1, uplink=1, src=0)
+    story.run(lambda: returned(story), within=100 * T)
+    assert [(event.plane, event.uplink, event.trigger) for event in returned(story)] == [(1, 1, trigger)]
+    stop()
+
+
+@pytest.mark.parametrize("to", ["good", "probes"])
+def test_key_allow_to(to):
+    """A plane that was denied as a whole: what waits for it goes on at once, or after probes."""
+    story = net(f"allow_to: {to}", planes=1)
+    flow = story.join()
+    whole = [(0, uplink) for uplink in range(4)]
+    story.hosts[0].deny(1, whole)
+    flow.write(pattern(20 * PACKET))
+    story.run(within=2 * T, must=False)
+    story.hosts[0].allow(1, whole, story.now)
+    taken = story.run(story.completed, within=40 * T)
+    assert (taken < 4 * T) == (to == "good")
+    back = [event for event in story.events_of(EvChanged) if event.old is EvState.DENIED]
+    state = EvState.GOOD if to == "good" else EvState.ASSUMED_BAD
+    assert {(event.new, event.trigger) for event in back} == {(state, "allow")}
+
+
+@pytest.mark.parametrize("losses", [1, 3])
+def test_key_bad_after_losses(losses):
+    """Three packets of one EV vanish, some T apart."""
+    story = net(f"bad_after_losses: {losses}")
+    stop = endless(story, story.join())
+    for number in range(1, 4):
+        lost = []
+        tap = dropping_one(story, (1, 1, 1), lost)
+        story.run(lambda lost=lost: lost, within=20 * T)
+        story.taps.remove(tap)
+        story.run(within=3 * T, must=False)
+        assert bool(retired(story)) == (number >= losses)
+        if losses == 1:
+            break
+    stop()
 
 
 def test_key_preset():

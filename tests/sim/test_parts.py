@@ -52,7 +52,7 @@ def test_every_state_and_input_leads_to_a_legal_state(state, event):
 
 
 def test_only_the_controller_frees_a_denied_ev():
-    assert {event for (state, event) in TRANSITIONS if state is EvState.DENIED} == {EvInput.ALLOW}
+    assert {event for (state, event) in TRANSITIONS if state is EvState.DENIED} == {EvInput.ALLOW, EvInput.ALLOW_GOOD}
 
 
 # --- in flight and losses ---

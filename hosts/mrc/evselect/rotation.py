@@ -1,6 +1,7 @@
 """Two rotations, which the built-in selections share. They differ in what congestion costs an EV.
 
-Outer rotation: the usable planes in strict turn, so that planes are equal to within one packet. Inner rotation: the
+Outer rotation: the usable planes in strict turn, so that planes are equal to within one packet; one whose port is full
+may be passed over (`pass_over`), and then they are as equal as ports are. Inner rotation: the
 active EVs of that plane, each once a turn, in a new random order for every turn (spec 9.3.1, by its readers; the two
 rotations are ours). An EV in SKIP makes room for a GOOD backup of its plane; without one it is passed over as often as
 its penalty says. Both forms stay inside the plane, so congestion never shifts load between planes.
@@ -8,7 +9,7 @@ its penalty says. Both forms stay inside the plane, so congestion never shifts l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mrc_testbed.hosts.common.timers import NEVER
 from mrc_testbed.hosts.mrc.evselect.base import NO_PLANE
@@ -161,6 +162,16 @@ class Rotation:
             self.turn = NO_PLANE
         elif self.turn not in usable:
             self.turn = self._after[self.turn] if self.turn != NO_PLANE else usable[0]
+
+    def pass_over(self, has_room: Callable[[int], bool]) -> None:
+        """Give the turn of a plane to the next in order whose port has room; the planes between lose theirs. Where none
+        has room, all stays."""
+        plane = self._after[self.turn] if self._then == NO_PLANE else self._then
+        for _ in self._rings:
+            if has_room(plane):
+                self.turn, self._then = plane, NO_PLANE
+                return
+            plane = self._after[plane]
 
     def take(self, avoid: Path | None = None) -> Path:
         """Not `avoid`, unless it is the only EV of the only plane."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -102,8 +102,22 @@ class EndpointSettings(Model):
     ev_selection: Selection = Field(
         default=DEFAULT_SELECTION, description="which EV a packet takes", examples=[DEFAULT_SELECTION]
     )
+    busy_port: Literal["wait", "pass"] = Field(
+        default="wait", description="what a packet does when the port whose turn it is is full", examples=["pass"]
+    )
     probe_interval_ns: PositiveDurationOrAuto = _auto(
         "probe_interval", "first pause before an EV probe of a bad path; auto: 4T, at least 10ms", "80ms"
+    )
+    allow_to: Literal["good", "probes"] = Field(
+        default="probes", description="when denied paths that are allowed again carry data", examples=["good"]
+    )
+    bad_after_losses: Whole = Field(
+        default=1, ge=1, le=16, description="untrimmed losses within 64 T that retire an EV", examples=[1]
+    )
+    probe_class: Literal["data", "control"] = Field(
+        default="control",
+        description="do probes of bad paths wait with the data, or go before it",
+        examples=["data"],
     )
     probe_successes: Whole = Field(
         default=3, ge=1, le=24, description="EV probes answered in a row before a path returns", examples=[3]
