@@ -195,11 +195,13 @@ def gather(
 
     Exit status as of several runs; a cell that was not run is inconclusive.
     """
+    from mrc_testbed.testbed.folders import require_own_way
     from mrc_testbed.testbed.report.console import open_console
     from mrc_testbed.testbed.sweep import gather as gathering
     from mrc_testbed.testbed.sweep.tables import EXTRA, has_parquet, table_names, without_evidence, write_tables
 
     names = table_names(tables)
+    require_own_way(folder)
     found = gathering.gather(folder, more or (), mixed)
     lacking = without_evidence(found) if names else 0
     console = open_console(stderr=json_ == Path("-"))

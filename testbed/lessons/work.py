@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrc_testbed.testbed.errors import ScenarioError, TestbedError, UsageError
-from mrc_testbed.testbed.folders import make_own
+from mrc_testbed.testbed.folders import make_own, require_own_way
 from mrc_testbed.testbed.inputs import input_text
 from mrc_testbed.testbed.lessons.beside import Beside, beside
 from mrc_testbed.testbed.lessons.lesson import ANSWERS_FILE, FORMAT, TEXT_FILE, Answers, Lesson, Stage, own_file
@@ -283,6 +283,7 @@ def start(lesson: Lesson, folder: Path, seed_by_name: bool = False) -> Work:
 
 def restore(folder: Path) -> tuple[Work, Path]:
     """Begin again, and keep what was handed out before in a folder of its own. Raises UsageError, ScenarioError."""
+    require_own_way(folder)
     marker = _Marker.read(folder)
     lesson = marker.lesson()
     kept = _new_folder(folder)

@@ -198,3 +198,21 @@ def test_no_verdict_or_page_is_written_into_a_run_of_another_user(place: Path, c
     assert f"{place}: belongs to nobody" in ended.out + ended.err
     assert "remove" not in ended.out + ended.err
     assert sorted(run.iterdir()) == before
+
+
+@pytest.mark.parametrize("words", ["sweep run", "sweep gather", "lesson restore"])
+def test_nothing_is_brought_together_or_begun_again_in_a_folder_of_another_user(
+    place: Path, tmp_path: Path, tiny: Path, call: Call, words: str
+) -> None:
+    made = tmp_path / "made"
+    begin = (
+        ["lesson", "start", "2", str(made)] if "lesson" in words else ["sweep", "plan", str(tiny), "--out", str(made)]
+    )
+    assert call(*begin).status == 0
+    made = made.rename(place / "theirs")
+    given(made, *made.rglob("*"))
+    before = sorted(made.rglob("*"))
+    ended = call(*words.split(), str(made))
+    assert ended.status == 2
+    assert f"{place}: belongs to nobody" in ended.err
+    assert sorted(made.rglob("*")) == before
