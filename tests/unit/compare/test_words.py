@@ -13,7 +13,7 @@ from mrc_testbed.testbed.checks.result import Status
 from mrc_testbed.testbed.compare.comparison import DIFFERENCE, RATIO, ComparisonRow, compare
 from mrc_testbed.testbed.compare.copies import unlike_copies
 from mrc_testbed.testbed.compare.document import machine
-from mrc_testbed.testbed.compare.figures import FIGURES, ComparedFigure
+from mrc_testbed.testbed.compare.figures import FIGURES, ComparedFigure, figures_among
 from mrc_testbed.testbed.compare.runs import ComparedRun
 from mrc_testbed.testbed.compare.statistics import Estimate
 from mrc_testbed.testbed.compare.words import TIMES, caveat, estimate_words, findings, title
@@ -174,3 +174,21 @@ def test_a_variant_that_some_runs_lack_is_no_axis() -> None:
     assert ([axis.key for axis in found.axes], [len(column.runs) for column in found.columns]) == (["k"], [2, 1])
     named = compare([one_run({"variant": name, "case": "x"}, 1, {}) for name in "ab"])
     assert [axis.key for axis in named.axes] == ["variant"]
+
+
+def test_a_run_of_a_late_machine_is_not_believed_whatever_its_verdict() -> None:
+    late = one_run({}, 1, {}, Status.INCONCLUSIVE)
+    failed = replace(late, verdict=replace(late.verdict, status=Status.FAIL))
+    open_ = replace(late, verdict=replace(one_run({}, 1, {}).verdict, status=Status.INCONCLUSIVE))
+    assert [run.believed for run in (late, failed, open_, one_run({}, 1, {}))] == [False, False, False, True]
+
+
+def test_a_run_on_the_kernel_hides_no_copies_behind_it() -> None:
+    runs = [virtual(0, world=WorldKind.KERNEL), virtual(1), virtual(2, figures=OTHER)]
+    assert len(list(unlike_copies(runs))) == 1
+
+
+def test_what_programs_print_is_of_programs_and_its_middle_is_shown() -> None:
+    keys = [f"program.rate.{stat}" for stat in ("median", "min", "max")]
+    printed = figures_among(keys)[:3]
+    assert [(one.main, one.of_programs) for one in printed] == [(True, True), (True, True), (False, True)]
