@@ -15,6 +15,7 @@ from mrc_testbed.testbed.compare.copies import unlike_copies
 from mrc_testbed.testbed.compare.document import machine
 from mrc_testbed.testbed.compare.figures import FIGURES, ComparedFigure, figures_among
 from mrc_testbed.testbed.compare.runs import ComparedRun
+from mrc_testbed.testbed.compare.spread import spreads
 from mrc_testbed.testbed.compare.statistics import Estimate
 from mrc_testbed.testbed.compare.words import TIMES, caveat, estimate_words, findings, title
 from mrc_testbed.testbed.scenario.model.transports import WorldKind
@@ -192,3 +193,22 @@ def test_what_programs_print_is_of_programs_and_its_middle_is_shown() -> None:
     keys = [f"program.rate.{stat}" for stat in ("median", "min", "max")]
     printed = figures_among(keys)[:3]
     assert [(one.main, one.of_programs) for one in printed] == [(True, True), (True, True), (False, True)]
+
+
+def test_three_keys_of_work_are_named_whole() -> None:
+    keys = [f"workload.0.train.{key}" for key in ("compute", "steps", "allreduce")]
+    found = compare([one_run(dict.fromkeys(keys, value), 1, {}) for value in "12"])
+    assert found.notes == (f"the workload differs ({', '.join(keys)}): times and counts are of different work",)
+
+
+def test_a_group_that_lacks_a_figure_is_compared_by_the_others() -> None:
+    base = [one_run({"k": "1"}, turn, {STEP: 1e9 + turn * 1e6, BACK: 1e8}) for turn in range(3)]
+    (line,) = findings(compare([*base, *(one_run({"k": "2"}, turn, {STEP: 1e9 + turn * 9e5}) for turn in range(3))]))
+    assert line == "k=2 against k=1: no difference beyond chance"
+
+
+def test_each_group_has_five_seeds_before_spreads_are_told() -> None:
+    for seeds, told in ((4, 0), (5, 1)):
+        sizes = (("1", 5), ("2", seeds))
+        runs = [one_run({"k": group}, seed, {STEP: 1e9 + seed * 1e8}) for group, size in sizes for seed in range(size)]
+        assert len(spreads(compare(runs))) == told
