@@ -38,6 +38,8 @@ class NewestSeries:
         self._truth = truth
         self._lock = threading.Condition()
         self._scrapes, self._scrapes_of_end = 0, 0
+        self.ends = 0
+        """Runs that are over."""
         self._places: Mapping[str, Sequence[str]] = {}
         self._next: Mapping[str, Sequence[str]] = {}
         self._document: dict[str, Any] = {}
@@ -58,13 +60,14 @@ class NewestSeries:
         with self._lock:
             if self._document:
                 self._document, self._texts = {**self._document, **finals}, {}
+            self.ends += 1
             self._scrapes_of_end = 0
 
-    def scraped(self) -> None:
-        """A scraper has read the text."""
+    def scraped(self, ends: int) -> None:
+        """A scraper has read a text that was made after this number of ends; older ones lack the verdict."""
         with self._lock:
             self._scrapes += 1
-            self._scrapes_of_end += 1
+            self._scrapes_of_end += ends == self.ends
             self._lock.notify_all()
 
     def wait_for_scrapers(self, seconds: float, always: bool) -> None:
@@ -147,9 +150,10 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         elif self.path.partition("?")[0] == "/metrics":
             is_open = preferred(self.headers.get("Accept", ""))
             kind = OPENMETRICS_TYPE if is_open else PROMETHEUS_TYPE
+            ends = self.server.newest.ends
             self._send(HTTPStatus.OK, kind, self.server.newest.text(is_open))
             if self.command == "GET":
-                self.server.newest.scraped()
+                self.server.newest.scraped(ends)
         elif self.path == "/":
             self._send(HTTPStatus.OK, "text/plain", _START)
         else:

@@ -99,7 +99,7 @@ class Slow:
         return found
 
     def given(self, second: int, first: float) -> Answer | None:
-        """The answer of a second, if it is given then, or stands as the first one that counts: what becomes right or
+        """The answer of a second, if it is given then, or is the first one that counts: whether it becomes right or
         wrong later, because something else breaks, is not looked at."""
         answer = self.at[second]
         return answer if answer and (second == first or answer.t_s == second) else None

@@ -38,7 +38,7 @@ def send_for_ever(story: Net, *peers: int) -> None:
 
 @pytest.mark.parametrize(("does", "least", "most"), [("pass", 0.98, 1.01), ("wait", 0.80, 0.92)])
 def test_key_busy_port_a_peer_without_a_port_leaves_no_port_idle(does, least, most):
-    """Host 0 sends to two peers, one of which has lost one port of four."""
+    """Host 0 sends to two peers, and one has lost one port of four."""
     story = net(f"busy_port: {does}", hosts=3)
     story.port_down(2, 3)
     send_for_ever(story, 1, 2)

@@ -1,4 +1,4 @@
-"""What a host receives over four ports of which one is slow is not monotone: the cause."""
+"""A host with one slow port of four may receive more if that port is slower: the cause."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ OTHERWISE = {
     "commands/test_landing.py": "calls the command",
     "commands/test_scenarios.py": "calls the command",
     "fabric/test_bgp_locators.py": "plans of all families, and what FRR is told of them",
+    "incidents/test_set.py": "commands and library score the same sets of cases",
     "planner/test_bridge_command.py": "calls the command",
     "repository/test_hooks.py": "hooks for commits, one of which reads shipped scenarios",
     "repository/test_results_doc.py": "docs/results.md, held against whole runs",

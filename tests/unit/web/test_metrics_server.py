@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -65,11 +66,20 @@ def test_who_waits_for_scrapers() -> None:
     newest = NewestSeries(truth=False)
     newest.wait_for_scrapers(HANGS_S, always=False)
     newest.wait_for_scrapers(0.01, always=True)
-    newest.scraped()
     newest.end({})
-    newest.scraped()
-    threading.Timer(0.05, newest.scraped).start()
+    newest.scraped(1)
+    threading.Timer(0.05, newest.scraped, [1]).start()
     newest.wait_for_scrapers(HANGS_S, always=False)
+
+
+def test_a_text_from_before_the_end_is_no_scrape_of_the_end() -> None:
+    newest = NewestSeries(truth=False)
+    newest.end({})
+    for _ in range(2):
+        newest.scraped(0)
+    begun = time.monotonic()
+    newest.wait_for_scrapers(0.05, always=False)
+    assert time.monotonic() - begun >= 0.05
 
 
 def test_a_verdict_is_scraped_after_the_run(tmp_path: Path) -> None:
