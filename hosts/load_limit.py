@@ -95,8 +95,9 @@ def _timer(expired: Callable[[int, FrameType | None], None], first_s: float, eve
         yield
         return
     began_s = time.monotonic()
+    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, 0)  # first: its alarm is none of this timer
     handler = signal.signal(signal.SIGALRM, expired)
-    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, first_s, every_s)
+    signal.setitimer(signal.ITIMER_REAL, first_s, every_s)
     try:
         yield
     finally:
