@@ -60,7 +60,12 @@ class _Held:
 
 
 _HELD: dict[str, _Held] = {}
-"""By their paths as people name them, which are those of all messages."""
+"""By their paths from the root, not made shorter: what leads up is to be seen."""
+
+
+def _key(path: Path) -> str:
+    text = str(path)
+    return text if text.startswith("/") else f"{os.getcwd()}/{text}".removesuffix("/.")
 
 
 class HeldPath(PosixPath):
@@ -69,7 +74,7 @@ class HeldPath(PosixPath):
     __slots__ = ()
 
     def __fspath__(self) -> str:
-        text = str(self)
+        text = _key(self)
         names: tuple[str, ...] = ()
         while text not in _HELD:
             text, _, name = text.rpartition("/")
@@ -113,19 +118,21 @@ def hold(folder: Path) -> Path:
     """The folder that has this name now, for as long as the process lives. Raises OSError."""
     if isinstance(folder, HeldPath) or sys.platform != "linux" or not _OPENED.exists():
         return folder
-    _HELD[str(folder)] = _Held(folder)
+    _HELD[_key(folder)] = _Held(folder)
     return HeldPath(folder)
 
 
 def as_held(path: Path) -> Path:
     """The same, as a path below a held folder where it lies in one: by its name it could lead elsewhere."""
-    names = (str(path), *map(str, path.parents))
-    return path if isinstance(path, HeldPath) or _HELD.keys().isdisjoint(names) else HeldPath(path)
+    if isinstance(path, HeldPath):
+        return path
+    key = Path(_key(path))
+    return path if _HELD.keys().isdisjoint((str(key), *map(str, key.parents))) else HeldPath(path)
 
 
 def let_go(folder: Path) -> None:
     """The folder is to be known by its name again, as one that is removed."""
-    _HELD.pop(str(folder), None)
+    _HELD.pop(_key(folder), None)
 
 
 def require_own(path: Path, fix: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mrc_testbed.testbed.errors import UsageError
-from mrc_testbed.testbed.folders import hold, let_go, require_own
+from mrc_testbed.testbed.folders import as_held, hold, let_go, require_own
 from mrc_testbed.testbed.rundir.files import RecordError, read_json
 from mrc_testbed.testbed.whole_files import write_whole
 from tests.unit.others import NOBODY, exchanging, folder_of_nobody, needs_root
@@ -69,11 +69,12 @@ def test_no_link_is_followed_and_nothing_leads_up(folder: Path, name: str) -> No
 
 @linux
 def test_folders_that_were_passed_are_closed_again(folder: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
     held = hold(folder)
     for number in range(200):
         (held / f"f{number}").mkdir()
         (held / f"f{number}" / "file").write_text("")
-    assert len(os.listdir("/proc/self/fd")) < 150
+    assert len(os.listdir("/proc/self/fd")) < before + 100
     let_go(folder)
 
 
@@ -115,3 +116,16 @@ def test_what_belongs_to_another_user_is_refused_unless_they_are_trusted(monkeyp
         place.chmod(0o777)
         with pytest.raises(UsageError, match="every user may exchange what is there"):
             require_own(place, "do so")
+
+
+@linux
+def test_a_relative_name_is_that_of_its_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "run").mkdir(parents=True)
+        (tmp_path / name / "run" / "file").write_text(name)
+        monkeypatch.chdir(tmp_path / name)
+        held = hold(Path("run")) if name == "one" else as_held(Path("run"))
+        assert (held / "file").read_text() == name
+    monkeypatch.chdir(tmp_path / "one")
+    assert as_held(Path("run")) == held
+    let_go(Path("run"))
