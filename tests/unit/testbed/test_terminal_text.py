@@ -159,7 +159,7 @@ def test_nothing_is_printed_past_the_filter() -> None:
 def goes_round(call: ast.Call) -> bool:
     """`print(...)`, `typer.echo(...)`, `Console(...)`, `sys.stdout.write(...)` and the like; not `console.print`."""
     if isinstance(call.func, ast.Name):
-        return call.func.id in WAYS_ROUND
+        return call.func.id in WAYS_ROUND - {"launch"}  # ours starts programs
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAYS_ROUND | {"write", "writelines"}:
         return False
     whose = ast.unparse(call.func.value)
