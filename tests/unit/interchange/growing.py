@@ -111,6 +111,6 @@ def groups_without_number() -> Files:
 
 GROWING: tuple[Callable[[], Files], ...] = (
     *(barrier_of_one_node, barrier_of_another_node, chain_of_begins, short_statements, recvs_from_any_rank),
-    *(many_flows, many_sizes, packed_nodes, packed_needs, packed_names, packed_texts, packed_attributes),
-    *(nodes_that_need_all_before, collectives_of_many_ranks, groups_without_number),
+    *(many_flows, many_sizes, packed_needs, packed_names, packed_texts, packed_attributes),
+    *(nodes_that_need_all_before, collectives_of_many_ranks, groups_without_number, packed_nodes),
 )

@@ -29,6 +29,7 @@ finally:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory in /proc")
+@pytest.mark.nightly(keep=14)
 @pytest.mark.parametrize("files", GROWING)
 def test_little_input_takes_little(tmp_path: Path, files: Callable[[], Files]) -> None:
     made = files()
