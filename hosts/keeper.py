@@ -41,7 +41,7 @@ _LOOK_MS = 200
 """Between looks for orphans that have ended."""
 _THEN_S = 20
 _ROUNDS = 2000
-"""Of killing, while new processes come."""
+"""Rounds of killing, while new processes come."""
 _LINUX = sys.platform == "linux"
 
 
@@ -155,7 +155,7 @@ def _own_processes() -> None:
 
 
 def _keep_in_namespace(spec: dict[str, Any], tie: socket.socket) -> int:
-    """Its status."""
+    """The program's status."""
     _leave_namespaces()
     told, telling = os.pipe()
     alive, held = os.pipe()
@@ -202,7 +202,7 @@ def _first(spec: dict[str, Any], tie: socket.socket, alive: int, telling: int) -
 
 
 def _keep(spec: dict[str, Any], tie: socket.socket, way: str) -> int:
-    """Its status."""
+    """The program's status."""
     if way == SUBREAPER:
         _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     program = _started(spec)
@@ -287,7 +287,7 @@ def _only_of_the_program(spec: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _let_go(spec: dict[str, Any]) -> None:
-    """Of what the program alone is to hold, so that its end is the end of its streams."""
+    """Gives up descriptors that the program alone is to hold, so that its end is the end of its streams."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for each in (0, 1, *_only_of_the_program(spec)):
         os.dup2(nowhere, each, inheritable=False)
@@ -295,7 +295,7 @@ def _let_go(spec: dict[str, Any]) -> None:
 
 
 def _as_at_first() -> None:
-    """What the program inherits of the keeper."""
+    """Undoes settings of the keeper that the program would inherit."""
     if _LINUX:
         _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for number in _ENDING:

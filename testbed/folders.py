@@ -84,7 +84,7 @@ class HeldPath(PosixPath):
         return _HELD[text].way(names)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Of itself, if it is a link."""
+        """The link's own status, if it is one."""
         return os.stat(self, follow_symlinks=False)
 
     def iterdir(self) -> Generator[HeldPath, None, None]:
@@ -176,7 +176,7 @@ def make_own(folder: Path) -> list[Path]:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """What the kernel passes, the first first; of a link, itself and then what it leads to."""
+    """Names that the kernel passes, in order; a link comes before the names that it leads to."""
     names = [*reversed((Path.cwd() / path).parts)]
     at, links = Path(names.pop()), 0
     yield at

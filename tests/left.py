@@ -1,4 +1,4 @@
-"""What processes there are: those whose command has a mark in it, of whatever session and namespace."""
+"""Processes whose command has a mark in it, of whatever session and namespace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.hangs import HANGS_S
 
 
 def alive(mark: str) -> list[int]:
-    """Those of keepers included, whose command names what they keep."""
+    """Pids with this mark; keepers are among them, as their command names the program."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -158,7 +158,7 @@ def _scored_seed(folder: Path, kind: str | None, seed: int) -> SetScore:
 
 
 def _remove(case: CaseFolder) -> None:
-    """What a kill has left of it, too."""
+    """Removes a case and its truth, also where a kill has left one of them."""
     for folder in (case.folder, case.truth):
         if folder.exists():
             shutil.rmtree(folder)

@@ -38,7 +38,7 @@ class Cause:
 
     @property
     def seen(self) -> str:
-        """What was observed, the bound and why, without what it is of."""
+        """The observed value, the bound and why, without the name of the check."""
         observed = f"observed {self.observed}" if self.observed else ""
         bound = f"expected {self.bound}" if self.observed and self.bound else ""
         return "; ".join(filter(None, (", ".join(filter(None, (observed, bound))), self.why)))
@@ -71,7 +71,7 @@ itself, before all that follows from it; how the work ended, before figures of i
 
 
 def of_check(check: CheckResult) -> Cause:
-    """Of a check that does not hold, or is not known."""
+    """The cause of a check that does not hold, or is not known."""
     figures = shown(check)
     observed = "" if figures.observed == NOTHING else figures.observed
     return Cause(check.who, check.name, observed, figures.expected, check.place, check.next_step, check.why)

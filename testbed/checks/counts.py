@@ -85,7 +85,7 @@ class _Host(BaseModel):
 
 
 class _File(BaseModel):
-    """What counters.json may have; absent counts stay absent."""
+    """The counts that counters.json may have; absent ones stay absent."""
 
     hosts: dict[str, _Host] = {}
     bgp: _ByPort | None = None

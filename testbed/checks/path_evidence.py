@@ -1,4 +1,4 @@
-"""What was seen of the fabric in a run that is over, as evidence for the mapper. Pure."""
+"""Evidence for the mapper from the fabric of a run that is over. Pure."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def load_record(folder: str | Path, scenario: Scenario | None = None) -> RunReco
 
 
 def _parts(of: Events | Counts) -> dict[str, Any]:
-    """What a record has of them, below the same names."""
+    """Fields of events or counts, by the names that a record gives them."""
     found = {each.name: getattr(of, each.name) for each in fields(of)}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 

@@ -1,4 +1,4 @@
-"""What each host of a run that is over sent and lost on each path, stretch by stretch. Pure.
+"""Packets that each host of a finished run sent and lost on each path, stretch by stretch. Pure.
 
 Hosts tell of their paths. Where they did not, it is reckoned from what they sent and lost in all: what a host sent
 between two snapshots is divided among its paths in use, by how much each carried in the whole run. What vanished
@@ -143,7 +143,7 @@ def _part_in_use(record: RunRecord, key: HostPath, begin_ns: int, end_ns: int) -
 
 @derived
 def retirements(record: RunRecord) -> Retirements:
-    """Those of the whole run."""
+    """Retirements of the whole run."""
     found: Retirements = {}
     for change in record.ev_changes:
         if change.retired:

@@ -250,7 +250,7 @@ def _time_of(record: RunRecord, moment: Moment | None) -> float:
 
 
 def occurrences(record: RunRecord, fault: str) -> list[Outage]:
-    """Those of one fault, or of all without a name, at least one. Raises NoData."""
+    """Occurrences of one fault, or of all without a name, at least one. Raises NoData."""
     why = f"fault {fault} was not injected" if fault else "no fault was injected"
     return [outage for outage in outages(record) if fault in ("", outage.fault)] or nothing(why)
 

@@ -96,7 +96,7 @@ def _write(source: Path, target: Path, files: ScenarioFiles, force: bool) -> Sce
 
 
 def _scenario(source: Path, built: Path) -> Scenario:
-    """What was built, as it is read. Raises UsageError with the mistakes of what it was built from."""
+    """The built scenario, read again. Raises UsageError with the mistakes of the file that it was built from."""
     from mrc_testbed.testbed.scenario import load_scenario
 
     try:

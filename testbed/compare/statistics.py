@@ -29,7 +29,7 @@ _MOST_FREEDOM = 200
 """Beyond this the quantile hardly changes; it is kept constant, which makes intervals slightly wider: by 0.6 % at 95 %,
 by 1.3 % at one in 1000."""
 _ROUNDED = 1e-12
-"""What floats round, as a part of a number: differences that are nearer to each other are alike."""
+"""The rounding of floats, as a part of a number: differences that are nearer to each other are alike."""
 _PARTS = 100
 _HALVINGS = 45
 

@@ -1,4 +1,4 @@
-"""What was seen of the fabric, as evidence for the mapper: packets by path, ports without carrier, probes. Pure.
+"""Evidence for the mapper from endpoints: packets by path, ports without carrier, probes. Pure.
 
 The same code reads a run that goes on and one that is over: snapshot by snapshot, period by period. Where the network
 chooses the path of a packet, what it may have crossed is known in part: the links that all ways have in common.
@@ -25,9 +25,9 @@ PERIOD_NS = 200_000_000
 SETTLE = 2
 """Periods until all that endpoints sent after a loss has been told: the `settle` of `PathMapper`."""
 CARRIER_PACKETS = 20
-"""What the state of a port is worth: as many packets that were all lost, or all arrived, in each period."""
+"""Weight of a port's state: this number of packets that were all lost, or all arrived, in each period."""
 MOST_CONGESTED = 0.5
-"""What is put down to full queues at most: the share of packets that they cut, or that are late by them."""
+"""The most that is put down to full queues: the share of packets that they cut, or that are late by them."""
 _TRIMMED = ("lost_trimmed", "lost_trimmed_lasthop")
 _LATE_PERIODS = 3
 """For which a packet that was taken for lost may still arrive: that of its loss, the next one, and one more."""
@@ -106,7 +106,7 @@ class EndpointEvidence:
 
 
 class PathRoutesSeen:
-    """What packets on each path of each host cross, as far as hosts can know."""
+    """The links that packets on each path of each host cross, as far as hosts can know."""
 
     def __init__(self, scenario: Scenario, plan: Plan, table: SuspectTable) -> None:
         self._scenario, self._plan, self._table = scenario, plan, table
@@ -126,7 +126,7 @@ class PathRoutesSeen:
         return Observation(route, *times, *counts, row.host, row.first_lost_ns, congested=row.congested)
 
     def _route(self, host: str, peer: str, path: PathId) -> tuple[Elements, bool]:
-        """What is crossed for certain, and whether that is all."""
+        """The links that are crossed for certain, and whether these are all."""
         plan, names_paths = self._plan, self._scenario.transport.names_paths
         src, dst = plan.host_by_name[host], plan.host_by_name[peer]
         ids = [path] if names_paths else [one.id for one in plan.paths(src, dst) if one.id.plane == path.plane]
@@ -150,7 +150,7 @@ class SettlingCounts:
         self._latest: dict[str, int] = {}
 
     def take(self, shot: Snapshot, rows: Iterable[PathCount]) -> Iterator[PathCount]:
-        """What is known of a host's paths until the snapshot before this one."""
+        """Counts of a host's paths until the snapshot before this one."""
         was_late = shot.latest_ns > max(self._latest.get(shot.host, 0), self._rtt_ns)
         self._latest[shot.host] = max(shot.latest_ns, self._latest.get(shot.host, 0))
         share = self._congestion(shot)
@@ -166,7 +166,7 @@ class SettlingCounts:
         return max(self._cut[shot.host][2], share_before)
 
     def rest(self) -> Iterator[PathCount]:
-        """What still waits."""
+        """The counts that still wait."""
         for rows in self._waiting.values():
             yield from rows.values()
         self._waiting.clear()
@@ -194,7 +194,7 @@ def _possible(row: PathCount) -> PathCount:
 
 
 class Carriers:
-    """What hosts say of their own ports: all is lost while one is down, and nothing when it is up again."""
+    """Hosts speak of their own ports: all is lost while one is down, and nothing when it is up again."""
 
     def __init__(self, plan: Plan, table: SuspectTable, length_ns: int) -> None:
         self._plan, self._table, self._length_ns = plan, table, length_ns

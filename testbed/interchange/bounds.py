@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mrc_testbed.testbed.workloads.graph import MAX_NODES
 
 _FREE_OPERATIONS, _FREE_FIELDS, _FREE_UNPACKED = 150_000, 2_000_000, 256 << 20
-"""Of any file, however small it is."""
+"""Operations, fields and unpacked bytes that any file may have, however small it is."""
 _BYTES_AN_OPERATION, _FIELDS_A_BYTE, _UNPACKED_A_BYTE = 7, 3, 64
 _WAITS_AN_OPERATION = 2
 
@@ -24,7 +24,7 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(size: int) -> Bounds:
-    """Those of files with `size` bytes in all."""
+    """The bounds of files with `size` bytes in all."""
     operations = min(MAX_NODES, max(_FREE_OPERATIONS, size // _BYTES_AN_OPERATION))
     return Bounds(
         operations,

@@ -63,7 +63,7 @@ class GraphBuilder:
         return FormatError(self._file, self.said(place), f"more than {what}, too many for what this file has")
 
     def gate(self, number: int) -> tuple[int, ...]:
-        """What has ended when an operation may begin; where that is much, one operation that takes no time."""
+        """Operations that have ended when one may begin; many are joined by one that takes no time."""
         waits = self._after[number]
         if len(waits) > _MANY_WAITS:
             one = self._nodes[number]

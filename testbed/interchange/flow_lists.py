@@ -23,7 +23,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,18})?([eE]-?[0-9]{1,2})?", re.ASCII
 _NODE = re.compile(r"h?([0-9]{1,9})", re.ASCII)
 _HPCC_WORDS = 6
 _AROUND = " \r\n"
-"""Of a line; a tab at its end is before an empty cell."""
+"""Characters to strip around a line; a tab at its end is before an empty cell."""
 _BETWEEN = ("\t", ";")
 """Between cells, where the first line has it; else a comma."""
 

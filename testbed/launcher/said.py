@@ -1,4 +1,4 @@
-"""What a program says: a JSON object a line, of bounded depth."""
+"""Lines of a program: a JSON object each, of bounded depth."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class KeptProgram:
         self.process, self._tie, self.kept_by = process, tie, kept_by
 
     def wait(self, most_s: float | None = None) -> int:
-        """Its exit status, or -N for signal N, when it has ended and all that it has started is gone. Raises
+        """The exit status, or -N for signal N, when it has ended and all that it has started is gone. Raises
         TimeoutError after `most_s`."""
         try:
             return self.process.wait(most_s)

@@ -71,7 +71,7 @@ class ProgramFiles:
         note_hashes([self._digest()])
 
     def _digest(self) -> str:
-        """Of all that is executed: commands, variables and files."""
+        """The hash of all that is executed: commands, variables and files."""
         programs = self.scenario.job.programs
         said = [[one.entry.command, one.entry.commands, one.entry.env, one.entry.files] for one in programs]
         said += [[_controller(self.scenario)]] if _controller(self.scenario) else []
@@ -106,7 +106,7 @@ def _names(scenario: Scenario, source: Path) -> list[str]:
 
 
 def _content(path: Path, is_own: bool) -> tuple[bytes, int]:
-    """What a file holds, and its mode. Beside a scenario of the caller's own it may be a link."""
+    """The content of a file, and its mode. Beside a scenario of the caller's own it may be a link."""
     try:
         with open_plain(path.resolve() if is_own else path, MOST_DOCUMENT_BYTES) as file:
             return file.read(MOST_DOCUMENT_BYTES), os.fstat(file.fileno()).st_mode

@@ -17,7 +17,7 @@ from tests.hangs import HANGS_S
 
 MARK = "MRC_TEST_MARK"
 EARLY = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)
-"""Of a process that Python has not begun in."""
+"""Statuses of a process that Python has not begun in."""
 _GONE_S = 30.0
 
 

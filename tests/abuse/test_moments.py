@@ -117,7 +117,7 @@ def kernel_sweep(folder: Path) -> tuple[str, ...]:
 
 
 def kernel_interop(folder: Path) -> tuple[str, ...]:
-    """Of form B."""
+    """Interop with an endpoint of form B."""
     (folder / "program.sh").write_text(f"{SCATTER}exec {sys.executable} -m mrc_testbed.hosts.contract_daemon\n")
     row = {"name": "mine", "program": ["/bin/sh", "program.sh"], "form": "B"}
     (folder / "list.json").write_text(json.dumps([row]))

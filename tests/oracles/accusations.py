@@ -16,7 +16,7 @@ NEEDLESS = 2
 
 
 class Said(NamedTuple):
-    """What the oracle says of one suspect."""
+    """The oracle's words on one suspect."""
 
     loss: float
     gain: float
@@ -38,7 +38,7 @@ class Scene(NamedTuple):
 
     @property
     def standing(self) -> set[Suspect]:
-        """What is broken still."""
+        """Suspects that are still broken."""
         return {suspect for suspect, (_, until_ns) in self.known.items() if until_ns is None}
 
 

@@ -57,7 +57,7 @@ CAUSE = "timers late (p99): observed 90 ms, expected <= 20 ms"
 
 
 class Drawn(NamedTuple):
-    """What a comparison is made of, and which inconclusive runs count."""
+    """Runs of a comparison, and which inconclusive ones count."""
 
     cells: list[Row]
     machines: list[str]

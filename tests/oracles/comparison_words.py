@@ -1,4 +1,4 @@
-"""What a comparison says in words, of what the oracle of comparisons has computed."""
+"""Words of a comparison, made from figures of the oracle of comparisons."""
 
 from __future__ import annotations
 

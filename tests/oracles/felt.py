@@ -1,4 +1,4 @@
-"""What the job of a run felt, from its raw files: steps, goodput, stalls and waits for the end of faults."""
+"""Steps, goodput, stalls and waits of a run's job, from its raw files."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Felt:
                 yield begin, end + after
 
     def waits(self) -> Iterator[tuple[float, float]]:
-        """Of each occurrence the longest stall in s, where it is longer than without any fault, and that again."""
+        """The longest stall of each occurrence in s, where it is longer than without any fault, and that again."""
         yield from ((ns / 1e9, ns / 1e9) for ns in self._longest() if ns > self._usual_ns())
 
     def waited_in_some(self, part: float) -> bool:
@@ -153,7 +153,7 @@ class Felt:
         return max((end - begin for begin, end in self.stalls if clean.counts(begin, end)), default=0)
 
     def recoveries(self) -> Iterator[tuple[float, float]]:
-        """Of each occurrence the middle and the longest one in s. All paths out of use go over what broke."""
+        """The middle and the longest one of each occurrence in s. All paths out of use go over what broke."""
         took: dict[int, list[float]] = {}
         for line in self.raw.named("ev_state"):
             t_ns, lost = line["t_ns"], line["first_lost_tx_ns"]

@@ -30,7 +30,7 @@ class Greedy(NamedTuple):
 
 
 def greedy(raw: Raw) -> list[Greedy]:
-    """Those of the scenario; times are whole seconds there."""
+    """Flows of the scenario; times are whole seconds there."""
     found = []
     for entry in raw.scenario["workload"]:
         if flow := entry.get("write"):
@@ -46,8 +46,8 @@ def _seconds(text: str) -> int:
 
 
 def shares(raw: Raw, going: Sequence[Greedy]) -> dict[str, float]:
-    """What each of the flows to one host gets of its ports, by its QPs, in bytes of payload a second. A flow may have
-    no more than its sender's ports either; our runs have one sender for each flow, and one receiver."""
+    """The share that each of the flows to one host gets of its ports, by its QPs, in bytes of payload a second. A flow
+    may have no more than its sender's ports either; our runs have one sender for each flow, and one receiver."""
     ports = raw.scenario["fabric"]["planes"]
     rate_bps = float(raw.scenario["fabric"]["port_rate"].removesuffix("mbit")) * 1e6
     line = ports * rate_bps / 8 * PAYLOAD / WIRE
@@ -89,7 +89,7 @@ def fair_share(raw: Raw, window: Window, scope: str) -> Found:
 
 
 def balance(raw: Raw, window: Window, scope: str) -> Found:
-    """Of several flows."""
+    """The figure of several flows."""
     found = [moved / fair for moved, fair, _ in _figures(raw, window, scope).values()]
     return min(found) / max(found) if len(found) > 1 else None
 

@@ -52,7 +52,7 @@ def scene_of(seed: int) -> tuple[Scene, list[KnownBroken]]:
 
 
 def told(scene: Scene, known: list[KnownBroken], settle_ns: int) -> list[Blame]:
-    """What the mapper says, however unsure it is."""
+    """Accusations of the mapper, however unsure it is."""
     window = EvidenceWindow(scene.table, PERIOD_NS, PERIODS)
     before = [replace(row, end_ns=SINCE_NS, begin_ns=SINCE_NS, lost=row.sent) for row in scene.rows if row.lost]
     window.add([*scene.rows, *before], END_NS - 1)  # a loss at the begin of the stretch is older than it

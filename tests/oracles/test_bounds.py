@@ -31,7 +31,7 @@ def drawn(seed: int) -> list[Verdict]:
 
 
 def _kind(dice: random.Random) -> dict[str, Any]:
-    """What an expectation is about: how its figure spreads, and how far away its bound is."""
+    """The spread of an expectation's figure, and how far away its bound is."""
     mean = dice.choice([0.0, 0.004, 3.0, 20.0, 1234.5, 8e6])
     spread = dice.choice([0.0, 0.01, 0.1]) * (mean or 1.0)
     op = dice.choice(["<=", "<", ">=", ">", "==", "!="])

@@ -145,7 +145,7 @@ def test_variants_in_cases_are_what_the_raw_files_say(seed: int) -> None:
 
 
 def measures(runs: list[Felt]) -> list[tuple[float | None, str]]:
-    """Of runs of one variant in one case: the value and the words of each measure."""
+    """The value and the words of each measure, of runs of one variant in one case."""
     dead = [one for one in runs if one.died_ns is not None]
     if dead:
         died = f"died {words(dead[0].died_ns or 0)}" if len(runs) == 1 else f"{len(dead)} of {len(runs)} died"

@@ -24,7 +24,7 @@ KEEP = pytest.mark.nightly(keep=BY_DAY)
 
 @cache
 def both(seed: int) -> tuple[Compared, dict[str, Any]]:
-    """What was computed here, and what a comparison says."""
+    """Figures that were computed here, and those of a comparison."""
     given = drawn(seed)
     found = compare(runs_of(given, Path("sweep")), given.everything)
     assert found.grid == (len(found.axes) == 2 and len(found.columns) == product(len(one.values) for one in found.axes))
@@ -32,7 +32,7 @@ def both(seed: int) -> tuple[Compared, dict[str, Any]]:
 
 
 def product(numbers: Iterator[int]) -> int:
-    """Of few."""
+    """The product of few numbers."""
     return int(np.prod(list(numbers)))
 
 
@@ -116,7 +116,7 @@ def test_spreads_are_those_of_five_seeds_or_more(seed: int) -> None:
 
 
 def spread_in(wanted: Compared, key: str) -> list[dict[str, Any]]:
-    """Of all groups; none where a group has too few seeds or no group spreads."""
+    """Spreads of all groups; none where a group has too few seeds or no group spreads."""
     groups = [(group.label, group.counted) for group in wanted.groups]
     if wanted.alike:
         groups = [("all runs", [at for _, some in groups for at in some])]

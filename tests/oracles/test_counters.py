@@ -73,7 +73,7 @@ def meets(begin: float, end: float, parts: Sequence[tuple[float, float]]) -> boo
 
 
 def left_of(begin: float, end: float, parts: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What no part covers."""
+    """Gaps that no part covers."""
     found, now = [], begin
     for since, until in sorted(parts):
         if since > now:

@@ -15,7 +15,7 @@ from tests.unit.checks.test_locating import DURING, GRACE_NS, LINK, OTHER, PLACE
 
 LAST, GRACE = 100, 2
 NAMES = {LINK: {LINK}, OTHER: {OTHER}, T1: {"p0-t0-0:p0-t1-1", "p0-t0-1:p0-t1-1"}}
-"""What each name has of links."""
+"""Links of each name."""
 CASES = 120
 
 
@@ -45,7 +45,7 @@ def answers_of(rng: random.Random) -> list[Answer]:
 
 
 class Slow:
-    """What holds in each second, and all that is said of faults, moment by moment."""
+    """Faults of each second, and all answers about them, moment by moment."""
 
     def __init__(self, spans: Sequence[BrokenSpan], answers: Sequence[Answer]) -> None:
         self.spans = spans

@@ -1,4 +1,4 @@
-"""What a map says over many periods, against a second computation that keeps every row."""
+"""A map over many periods, against a second computation that keeps every row."""
 
 from __future__ import annotations
 

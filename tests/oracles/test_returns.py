@@ -30,7 +30,7 @@ def points_of(rng: random.Random) -> list[GoodputPoint]:
 
 
 def telling(points: Sequence[GoodputPoint], span: Interval) -> list[GoodputPoint]:
-    """Those with a moment of the span in them. One that goes on behind it tells if it was good; or if no other lies
+    """Parts with a moment of the span in them. One that goes on behind it tells if it was good; or if no other lies
     wholly inside, and the greater part of it that is not before the span is."""
     some = [point for point in points if any(span.begin <= ms < span.end for ms in moments(point.time))]
     whole = [point for point in some if all(span.begin <= ms < span.end for ms in moments(point.time))]

@@ -151,7 +151,7 @@ def pairs(first: list[Told], second: list[Told]) -> list[tuple[Told, Told]]:
 
 
 def crossing(both: list[tuple[Told, Told]], bound: int) -> set[str]:
-    """Those that changed places with another one, and were further apart than the bound in both runs."""
+    """Events that changed places with another one, and were further apart than the bound in both runs."""
     return {
         event.what
         for one, other in both
@@ -182,7 +182,7 @@ def test_chapters_are_what_the_raw_files_say(seed: int) -> None:
 
 
 def differs(chapter: ChapterDiff, first: list[Told], second: list[Told], bound: int) -> None:
-    """What is in one run only, in another order, at another time."""
+    """Events in one run only, in another order, at another time."""
     whats = [Counter(one.what for one in some) for some in (first, second)]
     assert Counter(chapter.only_first) == whats[0] - whats[1]
     assert Counter(chapter.only_second) == whats[1] - whats[0]

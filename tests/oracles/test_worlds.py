@@ -105,7 +105,7 @@ def _run(world: WorldKind, turn: int, values: dict[str, float], late: bool, vari
 
 
 def figures_of(runs: list[ComparedRun]) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the document has of each figure, and titles of those that are 0."""
+    """The document's entry of each figure, and titles of those that are 0."""
     sides = [[run for run in runs if run.world.value == world and run.believed] for world in ("kernel", "virtual")]
     found, zero = [], []
     for key, within in TABLE.items():
@@ -142,7 +142,7 @@ def allowed(within: Within, kernel: Any, virtual: float) -> float:
 
 
 def scenario_of(runs: list[ComparedRun]) -> dict[str, Any]:
-    """What the document says of one scenario."""
+    """The document's entry of one scenario."""
     sides = {world: [run for run in runs if run.world.value == world] for world in ("kernel", "virtual")}
     open_ = [world for world, side in sides.items() if not any(run.believed for run in side)]
     why = f"{open_[0]}: {sides[open_[0]][-1].verdict.reason if sides[open_[0]] else 'it was not run'}" if open_ else ""

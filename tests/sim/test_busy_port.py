@@ -10,9 +10,9 @@ from tests.sim.test_endpoint_keys import net
 from tests.sim.test_transfer import PACKET
 
 FRAME = PACKET + 142
-"""What the wire carries of a full packet."""
+"""Bytes on the wire of a full packet."""
 RECORDED = 169226880, 455, 5
-"""Of a transfer in strict turns: ns, packets sent, and of these again; before there was a choice."""
+"""A transfer in strict turns: ns, packets sent, and sent again; before there was a choice."""
 
 
 def sent(story: Net, ticks: int, host: int = 0) -> list[int]:
@@ -26,7 +26,7 @@ def sent(story: Net, ticks: int, host: int = 0) -> list[int]:
 
 
 def share(packets: list[int], ticks: int) -> float:
-    """Of the line rate of all ports."""
+    """The share of the line rate of all ports."""
     return sum(packets) * FRAME * 8e9 / (len(packets) * RATE * ticks * T)
 
 
@@ -49,7 +49,7 @@ def test_key_busy_port_a_peer_without_a_port_leaves_no_port_idle(does, least, mo
 
 
 def test_a_full_port_is_passed_over():
-    """What another QP has filled is not waited for, and the plane has its turns again when it has room."""
+    """A port that another QP has filled is not waited for; its plane has turns again when it has room."""
     for does, moved in ((PASS, True), (WAIT, False)):
         story = Net(busy_port=does)
         flow = story.join()

@@ -9,7 +9,7 @@ from tests.sim.test_transfer import PACKET
 
 TICKS = 60
 FRAME = PACKET + 142
-"""What the wire carries of a full packet."""
+"""Bytes on the wire of a full packet."""
 
 
 def received(share: float, seed: int, **config: int) -> tuple[float, list[int], dict[str, int]]:
@@ -30,8 +30,8 @@ def received(share: float, seed: int, **config: int) -> tuple[float, list[int], 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_port_at_a_quarter_loses_its_evs_and_one_at_a_half_does_not(seed):
-    """What waits for a port at a half is trimmed, which costs no EV at the last hop, before R takes it for lost. At a
-    quarter it is later than that: the plane loses its EVs, and the others keep their rate."""
+    """A packet that waits for a port at a half is trimmed, which costs no EV at the last hop, before R takes it for
+    lost. At a quarter it is later than that: the plane loses its EVs, and the others keep their rate."""
     half, planes, counters = received(1 / 2, seed)
     assert counters["evs_retired"] == 0
     assert max(planes) - min(planes) <= 2

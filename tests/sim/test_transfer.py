@@ -155,7 +155,7 @@ def test_the_peer_can_narrow_the_psn_range_if_both_ends_are_dynamic():
 
 
 def test_resends_stay_in_a_range_that_shrank():
-    """Of 900 packets under way every second of the first 700 is lost, and then the peer takes only 128 at once."""
+    """Every second of the first 700 of 900 packets is lost, and then the peer takes only 128 at once."""
     net = Net(pace=False, port_rate_bps=100 * RATE, dynamic_mpr=8)
     flow = net.join()
     sender = net.hosts[0]._qps[flow.qpn[0]].sender

@@ -28,7 +28,7 @@ HOST_FIELDS = ("data_sent", "packets_out", "packets_in", "send_errors", "strange
 
 
 def class_of(kind: str) -> str:
-    """Of packets trimmed and whole, data and control."""
+    """The class of packets trimmed and whole, data and control."""
     return "data" if kind == "data" else "high"
 
 

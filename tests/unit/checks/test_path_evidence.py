@@ -1,4 +1,4 @@
-"""What endpoints have seen in a run that is over, period by period; and the mapper's words as answers."""
+"""Evidence of endpoints in a run that is over, period by period; and the mapper's words as answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write of scenarios: all or nothing, through no link, over nothing unasked, and with names in quotes."""
+"""Commands write scenarios all or nothing, through no link, over nothing unasked, and with names in quotes."""
 
 from __future__ import annotations
 

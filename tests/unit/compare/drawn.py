@@ -48,7 +48,7 @@ def loaded(folder: Path, doctor: Doctor = lambda _: None, **about: Any) -> Compa
 
 
 def healed_never(run: RunFolder) -> None:
-    """Its fault goes on."""
+    """The fault of this run goes on."""
     run.history = [line for line in run.history if line["op"] != "heal"]
 
 

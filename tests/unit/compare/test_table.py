@@ -1,4 +1,4 @@
-"""What a terminal shows of comparisons, line by line, with what is bold, dim and coloured."""
+"""Comparisons in a terminal, line by line, with what is bold, dim and coloured."""
 
 from __future__ import annotations
 

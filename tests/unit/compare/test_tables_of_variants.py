@@ -1,4 +1,4 @@
-"""What a terminal shows of variants and of cases, line by line."""
+"""Variants and cases in a terminal, line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows of bounds, of both worlds and of two sequences, line by line."""
+"""Bounds, both worlds and two sequences in a terminal, line by line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(show: Callable[[Console], None], width: int = WIDTH) -> list[str]:
 
 
 def marked_text(console: Console) -> list[str]:
-    """What was printed, `r<text>` where it is red."""
+    """The printed lines, `r<text>` where it is red."""
     parts = []
     for text, style, _ in console._record_buffer:
         words = str(style or "none").replace("bold ", "")

@@ -1,4 +1,4 @@
-"""What endpoints have seen as evidence: ways, counts that wait for the next snapshot, ports without carrier."""
+"""Evidence of endpoints: ways, counts that wait for the next snapshot, ports without carrier."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_of_hashed_packets_what_all_ways_share_is_known() -> None:
 
 
 def test_a_hashed_packet_that_was_lost_accuses_nobody() -> None:
-    """Of four packets one was lost, on any way: three speak for what all ways share."""
+    """One of four packets was lost, on any way: three speak for what all ways share."""
     row = observed(f"{HEAD}transport: mrc-hashed\nendpoint: {{entropies: 8}}\n", PathId(0, 1))
     assert (row.sent, row.lost, row.first_lost_ns) == (3, 0, 0)
 
@@ -74,7 +74,7 @@ def count(sent: int, lost: int = 0, peer: str = "h2") -> PathCount:
 
 
 def test_the_share_of_packets_that_were_cut_needs_no_other_cause() -> None:
-    """Of 100 packets 4 were cut, then of 50 one more."""
+    """4 of 100 packets were cut, then one of 50."""
     settling = SettlingCounts(S)
     shares = []
     for number, (sent, cut) in enumerate([(0, 0), (100, 4), (150, 5), (150, 5), (200, 5)]):
@@ -93,7 +93,7 @@ def test_more_than_half_is_never_put_down_to_queues() -> None:
 
 
 def test_what_arrives_twice_was_late() -> None:
-    """Of 40 packets to h2 two arrived twice; nobody else is concerned, and it is forgotten after 0.6 s."""
+    """Two of 40 packets to h2 arrived twice; nobody else is concerned, and it is forgotten after 0.6 s."""
     late = LatePackets(3 * PERIOD_NS)
     late.take(counted(1, "h2", duplicates=5), [])
     late.take(counted(2, "h0"), [count(30), count(10), count(99, peer="h3")])

@@ -1,4 +1,4 @@
-"""What snapshots say of paths, as counts between two moments: by known answers."""
+"""Paths in snapshots, as counts between two moments: by known answers."""
 
 from __future__ import annotations
 

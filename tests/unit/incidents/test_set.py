@@ -63,7 +63,7 @@ def test_its_cases_can_be_scored_again(first: tuple[Path, list[SetScore]]) -> No
 def test_a_set_goes_on_where_it_was_broken_off(
     first: tuple[Path, list[SetScore]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is whole is not run again, what is half is; more seeds may come."""
+    """A whole run is not repeated, half a run is; more seeds may come."""
     folder = tmp_path / "set"
     shutil.copytree(first[0], folder)
     half = folder / first[1][1].score.case

@@ -21,7 +21,7 @@ BINS = PERIODS * BINS_A_PERIOD
 
 
 def rows_of(rng: random.Random, now_ns: int) -> list[Observation]:
-    """What was told in the period that ends now, in no order."""
+    """Rows of the period that ends now, in no order."""
     found = []
     for _ in range(rng.randint(0, 4)):
         end_ns = rng.randint(now_ns - PERIOD_NS + 1, now_ns)

@@ -505,7 +505,7 @@ def test_scenarios_are_read_without_the_checks() -> None:
 
 
 def test_a_run_that_goes_on_is_heard_without_the_checks() -> None:
-    """Its mapper hears the evidence that they hear when it is over."""
+    """A mapper hears, while a run goes on, the evidence that checks hear when it is over."""
     assert not breaches("testbed/runner", lambda name: within(name, "testbed.checks"))
 
 

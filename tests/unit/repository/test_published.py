@@ -1,4 +1,4 @@
-"""What people are told to type works: nothing names a package that no index has, or a tag that is not there."""
+"""Commands that people are told to type work: nothing names a package that no index has, or a tag that is not there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TAG = re.compile(rf"{version.NAME}(?:/action)?@v\d|action@v\d+\.\d+\.")
 
 
 def unpublished(text: str) -> list[str]:
-    """What works only when a version is published."""
+    """Commands that work only when a version is published."""
     return [line.strip() for line in text.splitlines() if INDEX.search(line) or TAG.search(line)]
 
 

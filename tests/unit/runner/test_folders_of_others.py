@@ -37,7 +37,7 @@ workload: [programs: {hosts: all, command: [sh, mine.sh], files: [mine.sh]}]
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Of the other user."""
+    """A folder of the other user."""
     with folder_of_nobody() as made:
         yield made
 
@@ -115,7 +115,7 @@ def test_links_on_the_way_are_looked_at_too(place: Path, tmp_path: Path, tiny: P
 
 
 def test_what_is_judged_of_a_program_is_what_is_run(place: Path, tmp_path: Path) -> None:
-    """Its user exchanges the file with another one, between the look and the copy as at any time."""
+    """The user exchanges the file with another one, between the look and the copy as at any time."""
     (tmp_path / "mine.sh").write_text("echo known")
     (tmp_path / "mine.yaml").write_text(PROGRAMS)
     note_hashes([ProgramFiles.read(load_scenario(tmp_path / "mine.yaml"), None)._digest()])
@@ -162,7 +162,7 @@ def test_runs_of_students_land_beside_the_table_where_root_grades(
 
 @pytest.mark.parametrize("command", ["show RUN", "report RUN", "compare RUN RUN --out OUT", "map RUN", "metrics RUN"])
 def test_who_reads_a_run_of_another_user_reads_nothing_else(place: Path, dear: Path, call: Call, command: str) -> None:
-    """Its files, and the run itself, lead to what root alone may read, every other moment."""
+    """The run and its files lead to what root alone may read, every other moment."""
     run = record_run(place / "20260801T000000Z-small")
     for path in run.iterdir():
         (dear / path.name).write_text("secret of root")
